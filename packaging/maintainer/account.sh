@@ -11,6 +11,11 @@ else
 fi
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload
-  # Jobs go on meanwhile, and the new service finds them.
-  systemctl try-restart tollgate.service tollgate-worker.service 'tollgate-site-keep@*.service' || :
+  # Unfinished jobs in another format need the program that stored them, which the running service still is.
+  if [ ! -s /var/lib/tollgate/tollgate.db ] || tollgate check --upgrade --data /var/lib/tollgate >/dev/null; then
+    # Jobs go on meanwhile, and the new service finds them.
+    systemctl try-restart tollgate.service tollgate-worker.service 'tollgate-site-keep@*.service' || :
+  else
+    echo "tollgate: not restarted: the old program goes on. Once no job is unfinished: systemctl restart tollgate" >&2
+  fi
 fi

@@ -43,8 +43,24 @@ as_user tollgate submit --estimate 30s --deadline +1h -- sh -c 'echo begun >>run
 n=0
 until [ -f runs ]; do n=$((n + 1)); [ $n -lt 60 ]; sleep 1; done
 printf '# changed by the administrator\n[listen]\naddress = "127.0.0.1:8443"\n' >>/etc/tollgate/config.toml
+# Stands for systemd, and notes what it is asked.
+mkdir -p /run/systemd/system
+printf '#!/bin/sh\necho "$@" >>/systemctl.log\n' >/usr/local/bin/systemctl
+chmod 755 /usr/local/bin/systemctl
 eval "$2"
 grep -q 'changed by the administrator' /etc/tollgate/config.toml
+grep -q 'try-restart tollgate.service' /systemctl.log
+TOLLGATE_DATA=$data tollgate check --upgrade
+if [ -e /var/lib/dpkg/info/tollgate.postinst ]; then
+  echo "-- an upgrade to a program that cannot read the unfinished jobs restarts nothing"
+  printf '#!/bin/sh\n[ "$1" = check ] && exit 1\nexec /usr/bin/tollgate "$@"\n' >/usr/local/bin/tollgate
+  chmod 755 /usr/local/bin/tollgate
+  : >/systemctl.log
+  sh /var/lib/dpkg/info/tollgate.postinst configure 2>&1 | grep 'not restarted'
+  ! grep try-restart /systemctl.log
+  rm /usr/local/bin/tollgate
+fi
+rm -r /usr/local/bin/systemctl /run/systemd
 # As systemd restarts it: only the process of the service ends.
 kill $service
 wait $service || :

@@ -240,6 +240,20 @@ pub fn check(data: &Path, registry: &PolicyRegistry) -> Result<CheckedStore, Bac
     check_store(data, opened, registry)
 }
 
+/// Verifies that this version could go on with the jobs of a data directory, whose service may run: it reads the
+/// versions that the store names, and changes nothing.
+///
+/// # Errors
+/// [`BackupError::NoStore`], or the error with which a service of this version would refuse to start.
+pub fn check_upgrade(data: &Path) -> Result<(), BackupError> {
+    let store = data_dir::store(data);
+    if !has_bytes(&store) {
+        return Err(BackupError::NoStore(data.to_owned()));
+    }
+    let checked = with_writer_rights(data, || OpenStore::open_alone(&store)?.check_upgrade());
+    Ok(checked.map_err(failed(data, "cannot be read"))??)
+}
+
 /// Replaces each value of the store that cannot be true by the nearest one that can. This needs that no
 /// service uses the data directory and that one could go on with the store. Returns the values that were
 /// replaced, and the store as it is now.

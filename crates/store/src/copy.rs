@@ -12,6 +12,7 @@ use tollgate_policy::PolicyRegistry;
 use crate::error::{StoreError, sqlite};
 use crate::integrity::{self, CheckedRows};
 use crate::rehearsal::{self, Rehearsal};
+use crate::replay::Replay;
 use crate::schema;
 
 /// The suffixes that SQLite adds to the name of a store for its other files.
@@ -97,6 +98,15 @@ impl OpenStore {
         let rows = self.check()?;
         let rehearsal = rehearsal::rehearse(&self.connection, &self.path, registry)?;
         Ok((rows, rehearsal))
+    }
+
+    /// Verifies that this version could go on with the jobs once the service that may write to the store has ended.
+    ///
+    /// # Errors
+    /// If the tables are of a version that is too new or too old, or unfinished jobs are in a state of another format.
+    pub(crate) fn check_upgrade(&self) -> Result<(), StoreError> {
+        schema::version(&self.connection, &self.path)?;
+        Replay::new(&self.connection, &self.path).check_format()
     }
 
     /// Verifies everything in the store.

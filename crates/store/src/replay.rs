@@ -123,6 +123,32 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// Fails if unfinished jobs are in a state of another format. The batches are not looked at: the version that wrote
+    /// these stores a snapshot when it ends.
+    ///
+    /// # Errors
+    /// [`StoreError::OtherFormat`], or an error of reading the store.
+    pub(crate) fn check_format(&self) -> Result<(), StoreError> {
+        let program = self.rules_in_force()?.map(|(program, _)| program);
+        let is_same_program = program.is_none_or(|program| program == PROGRAM);
+        // Without a snapshot the format of another version shows once it has ended.
+        let is_known = is_same_program || self.has_snapshot()?;
+        match (is_known && self.format_is_known()) || !self.has_unfinished()? {
+            true => Ok(()),
+            false => Err(StoreError::OtherFormat {
+                path: self.path.to_owned(),
+            }),
+        }
+    }
+
+    fn has_snapshot(&self) -> Result<bool, StoreError> {
+        self.connection
+            .query_row("SELECT EXISTS (SELECT 1 FROM snapshot)", [], |row| {
+                row.get(0)
+            })
+            .map_err(sqlite(self.path, "cannot be read"))
+    }
+
     /// Returns the rules in force, and the version of the program that stored them. None if no service
     /// has run with the store yet.
     ///

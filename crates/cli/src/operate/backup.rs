@@ -44,6 +44,9 @@ pub(crate) struct StoreCheckArgs {
     /// Replace values that cannot be true by the nearest possible ones
     #[arg(long)]
     repair: bool,
+    /// Check only whether this version could go on with the jobs, also while the service runs
+    #[arg(long, conflicts_with = "repair")]
+    upgrade: bool,
     #[command(flatten)]
     data_dir: DataDirArgs,
 }
@@ -93,6 +96,14 @@ pub(crate) fn restore(args: &RestoreArgs, registry: &PolicyRegistry) -> Result<(
 /// `tollgate check`.
 pub(crate) fn check(args: &StoreCheckArgs, registry: &PolicyRegistry) -> Result<(), CliFailure> {
     let data = args.data_dir.data_dir()?;
+    if args.upgrade {
+        backup::check_upgrade(&data)?;
+        writeln!(
+            io::stdout().lock(),
+            "this version could go on with the jobs"
+        )?;
+        return Ok(());
+    }
     if args.repair {
         let (values, checked) = while_waiting("repairing and checking the store", || {
             backup::repair(&data, registry)

@@ -17,6 +17,7 @@ use tollgate_server::controller::{
 };
 use tollgate_server::failpoint::ServiceFailpoint;
 use tollgate_service::{AdmissionState, Core, ServiceCommand, Submission};
+use tollgate_store::backup::{self, BackupError};
 use tollgate_store::{DataDir, DataDirError};
 use tollgate_store::{JobFilter, Store, StoreError, integrity};
 
@@ -264,9 +265,16 @@ fn state_of_another_format_begins_anew_once_all_jobs_are_over() {
             .execute("UPDATE snapshot SET format = format - 1", [])
             .unwrap();
     };
+    let data = site.store().parent().unwrap().to_owned();
+    backup::check_upgrade(&data).unwrap();
     as_by_another_version(&mut site);
     let error = recover(&site.store(), "libra").unwrap_err();
     assert!(matches!(error, StoreError::OtherFormat { .. }), "{error}");
+    let error = backup::check_upgrade(&data).unwrap_err();
+    assert!(
+        matches!(error, BackupError::Store(StoreError::OtherFormat { .. })),
+        "{error}"
+    );
     assert!(error.hint().is_some());
     assert!(!Store::open(&site.store()).unwrap().begins_anew().unwrap());
     // The version that wrote it ends the jobs.
@@ -294,6 +302,7 @@ fn state_of_another_format_begins_anew_once_all_jobs_are_over() {
     let known = evidence(&mut site);
     assert!(known[0].1 > 10, "{known:?}");
     as_by_another_version(&mut site);
+    backup::check_upgrade(&data).unwrap();
     let before = rows(&site);
     assert!(Store::open(&site.store()).unwrap().begins_anew().unwrap());
     site.restart();
