@@ -121,6 +121,7 @@ pack() {
   echo "both packages are the same bytes from two stages"
   dpkg-deb --info "$dist"/*.deb
   dpkg-deb --contents "$dist"/*.deb | grep -v '/man1/'
+  apt_install rpm rpm
   rpm -qp --requires "$dist"/*.rpm
 }
 
