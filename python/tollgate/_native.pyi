@@ -253,7 +253,7 @@ class Forecast:
         group: str | None = None,
         account: str | None = None,
         queue: str | None = None,
-        procs: int = 1,
+        procs: int | None = None,
         estimate: float | timedelta | None = None,
     ) -> list[timedelta]:
         """Return upper bounds of the run time of a job that is submitted now: it stays within each at that probability.
@@ -268,7 +268,7 @@ class Forecast:
             group: The group of the user.
             account: The account.
             queue: The queue.
-            procs: Number of processors.
+            procs: Number of processors; None is 1.
             estimate: The estimate of the user, in seconds or as a ``timedelta``.
 
         Raises:
