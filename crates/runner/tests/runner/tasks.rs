@@ -51,6 +51,7 @@ fn environment_is_that_of_the_launch_only() {
             "TOLLGATE_ATTEMPT=4711.12.1",
             "TOLLGATE_JOB=4711",
             "TOLLGATE_NODES=0",
+            "TOLLGATE_RESTARTS=0",
             &runner,
             "TOLLGATE_TASK=12",
             "TOLLGATE_TRY=1",
