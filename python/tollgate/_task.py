@@ -1,6 +1,7 @@
 """Runs one call of an executor on a worker: ``python task.py FOLDER``. A copy of this file lies beside the calls.
 
-It uses the standard library alone, in words that every Python 3 reads: the Python of the worker may be another one.
+It uses the standard library alone, in words that every Python 3 reads: the Python of the worker may be another one. What few
+calls need is imported where it is used: imports take longer than many a call.
 """
 
 # mypy: ignore-errors
@@ -8,11 +9,7 @@ It uses the standard library alone, in words that every Python 3 reads: the Pyth
 import json
 import os
 import pickle
-import platform
-import runpy
 import sys
-import traceback
-import types
 
 
 def main():
@@ -22,7 +19,7 @@ def main():
         about = json.load(file)
     result = run(folder, number, about)
     path = os.path.join(folder, "%d.result" % number)
-    partial = "%s.%s.%d" % (path, platform.node(), os.getpid())
+    partial = "%s.%s.%d" % (path, os.uname()[1], os.getpid())
     with open(partial, "wb") as file:
         pickle.dump(result, file, protocol=3)
     # A result is whole once it has its name.
@@ -35,7 +32,7 @@ def run(folder, number, about):
     here = list(sys.version_info[:2])
     if here != about["python"]:
         words = ".".join(map(str, about["python"]))
-        found = "%s on %s is Python %s" % (sys.executable, platform.node(), platform.python_version())
+        found = "%s on %s is Python %s" % (sys.executable, os.uname()[1], sys.version.split()[0])
         return {"kind": "problem", "text": "expected Python %s as in the caller: %s" % (words, found)}
     sys.path[:] = about["path"]
     try:
@@ -47,7 +44,7 @@ def run(folder, number, about):
         function, calls = load(folder, number)
     except BaseException as error:
         text = "the call cannot be read here: %s: %s" % (type(error).__name__, error)
-        return {"kind": "problem", "text": text, "trace": traceback.format_exc()}
+        return {"kind": "problem", "text": text, "trace": trace_of(error)}
     try:
         values = [function(*args, **kwargs) for args, kwargs in calls]
     except BaseException as error:
@@ -63,6 +60,9 @@ def import_main(about):
     """Imports the script of the caller if the call names something of it, as the module multiprocessing does."""
     if not about["main"]:
         return
+    import runpy
+    import types
+
     os.environ["TOLLGATE_IMPORTS_MAIN"] = "1"
     try:
         kind, name = about["main"]
@@ -90,7 +90,7 @@ def load(folder, number):
 
 def raised(error, pickler):
     """Returns an exception as itself, or in words if it cannot be sent."""
-    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    trace = trace_of(error)
     sys.stderr.write(trace)
     try:
         sent = pickler.dumps(error)
@@ -99,6 +99,12 @@ def raised(error, pickler):
         text = "%s: %s" % (type(error).__name__, error)
         return {"kind": "problem", "text": "it raised what cannot be pickled: %s" % text, "trace": trace}
     return {"kind": "error", "error": sent, "trace": trace}
+
+
+def trace_of(error):
+    import traceback
+
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
 if __name__ == "__main__":
