@@ -45,8 +45,8 @@ until [ -f runs ]; do n=$((n + 1)); [ $n -lt 60 ]; sleep 1; done
 printf '# changed by the administrator\n[listen]\naddress = "127.0.0.1:8443"\n' >>/etc/tollgate/config.toml
 # Stands for systemd, and notes what it is asked.
 mkdir -p /run/systemd/system
-printf '#!/bin/sh\necho "$@" >>/systemctl.log\n' >/usr/local/bin/systemctl
-chmod 755 /usr/local/bin/systemctl
+printf '#!/bin/sh\necho "$@" >>/systemctl.log\n' >/usr/bin/systemctl
+chmod 755 /usr/bin/systemctl
 eval "$2"
 grep -q 'changed by the administrator' /etc/tollgate/config.toml
 grep -q 'try-restart tollgate.service' /systemctl.log
@@ -60,7 +60,7 @@ if [ -e /var/lib/dpkg/info/tollgate.postinst ]; then
   ! grep try-restart /systemctl.log
   rm /usr/local/bin/tollgate
 fi
-rm -r /usr/local/bin/systemctl /run/systemd
+rm -r /usr/bin/systemctl /run/systemd
 # As systemd restarts it: only the process of the service ends.
 kill $service
 wait $service || :
