@@ -76,7 +76,7 @@ SCRIPT = """#!/bin/sh
 #TOLLGATE --procs 2 --estimate 20m --time-limit 1h --name lines # as typed
 #TOLLGATE -d +3h --confidence 0.5 --penalty 36/h --budget 400 --comment 'two words'
 
-#TOLLGATE --env A=1 --env B=2 --account lab --queue fast --mem 100M -n 1 --requeue --retries 3:75 --one-host
+#TOLLGATE --env A=1 --env B=2 --account lab --queue fast --mem 100M -n 1 --requeue --retries 3:75 --give-up max-evictions:3 --one-host
 #TOLLGATE --output lines-%j.out --error none --signal USR1@60s --otherwise wait
 echo $A $B
 #TOLLGATE --procs 8

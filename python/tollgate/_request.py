@@ -71,6 +71,8 @@ class JobOptions(TypedDict, total=False):
     """Run the job again from its start if it is lost."""
     retries: str | int
     """Try failed tasks again, as in ``3`` or ``"3:75,timed_out"``."""
+    give_up: str
+    """Rule for evictions, as in ``"max-evictions:3"``: a task that exceeds it is given up. With ``requeue``."""
     notify: Sequence[str]
     """Be told of these, as in ``["end", "late"]``."""
     hold: bool
@@ -120,6 +122,7 @@ _PLAIN = (
     "drop_late",
     "partial",
     "requeue",
+    "give_up",
     "account",
     "queue",
     "comment",

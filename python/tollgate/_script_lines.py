@@ -52,7 +52,7 @@ def _flags() -> _Parser:
     flags = _Parser(prog=_PREFIX, add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS)
     plain: dict[str, Callable[[str], Any]] = {
         **dict.fromkeys(("--mem", "--signal", "--begin", "--otherwise", "--name", "--account", "--queue", "--comment"), str),
-        **dict.fromkeys(("--dir", "--error", "--input", "--retries"), str),
+        **dict.fromkeys(("--dir", "--error", "--input", "--retries", "--give-up"), str),
         **dict.fromkeys(("--confidence", "--at-least"), float),
     }
     for flag, kind in plain.items():
