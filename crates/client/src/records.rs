@@ -114,6 +114,40 @@ pub struct EvictionRecord {
     pub held_s: f64,
 }
 
+/// What was evicted, and what was abandoned: of the user who asks, or of all for operators. Removed jobs do not count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvictionReport {
+    /// The evictions by cause.
+    pub by_cause: Vec<CauseOfEvictions>,
+    /// Number of tasks that are not tried again.
+    pub abandoned: u64,
+    /// Time for which the attempts of these tasks held computers.
+    pub abandoned_held_s: f64,
+}
+
+/// The evictions for one cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseOfEvictions {
+    /// Cause.
+    pub cause: WireWord<HostUseCause>,
+    /// Number of evictions.
+    pub evictions: u64,
+    /// Time for which these attempts held computers in vain.
+    pub held_s: f64,
+}
+
+impl EvictionReport {
+    /// Returns the number of evictions.
+    pub fn evictions(&self) -> u64 {
+        self.by_cause.iter().map(|one| one.evictions).sum()
+    }
+
+    /// Returns the time for which evicted attempts held computers in vain.
+    pub fn held_s(&self) -> f64 {
+        self.by_cause.iter().map(|one| one.held_s).sum()
+    }
+}
+
 /// A page of the times in which computers were in use, by computer and begin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoginPage {

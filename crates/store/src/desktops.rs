@@ -24,6 +24,17 @@ pub struct EvictionRow {
     pub host: Option<String>,
 }
 
+/// Sums of evictions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EvictionSums {
+    /// Number of evictions by cause, with the time for which these attempts held computers.
+    pub by_cause: Vec<(EvictionCause, u64, Span)>,
+    /// Number of tasks that are not tried again.
+    pub abandoned: u64,
+    /// The time for which their attempts held computers.
+    pub abandoned_held: Span,
+}
+
 /// A task that is not tried again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbandonmentRow {
@@ -179,6 +190,30 @@ impl StoreReader {
             limit
         ];
         self.rows(&sql, values, eviction)
+    }
+
+    /// Returns the sums of evictions by cause, and of abandoned tasks, of one user or of all. Removed jobs are not in them.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn eviction_sums(&self, user: Option<u32>) -> Result<EvictionSums, StoreError> {
+        let sql = "SELECT cause, count(*), coalesce(saturating_sum(held), 0)
+             FROM eviction JOIN job ON job.id = eviction.job WHERE ?1 IS NULL OR user = ?1 GROUP BY cause";
+        let by_cause = self.rows(sql, [user], |row| {
+            let cause = cause(row, 0)?.unwrap_or(EvictionCause::Lost);
+            Ok((cause, row.get(1)?, Span::from_micros(row.get(2)?)))
+        })?;
+        let sql = "SELECT count(*), coalesce(saturating_sum(held), 0)
+             FROM abandonment JOIN job ON job.id = abandonment.job WHERE ?1 IS NULL OR user = ?1";
+        let abandoned = self.rows(sql, [user], |row| {
+            Ok((row.get(0)?, Span::from_micros(row.get(1)?)))
+        })?;
+        let (abandoned, abandoned_held) = abandoned.first().copied().unwrap_or((0, Span::ZERO));
+        Ok(EvictionSums {
+            by_cause,
+            abandoned,
+            abandoned_held,
+        })
     }
 
     /// Returns why tasks of a job are not tried again, by task.

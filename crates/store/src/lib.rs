@@ -101,7 +101,7 @@ pub use books::PromiseSums;
 pub use content::StoredProgram;
 pub use copy::check;
 pub use data_dir::{DataDir, DataDirError};
-pub use desktops::{AbandonmentRow, EvictionRow, HostUseRow};
+pub use desktops::{AbandonmentRow, EvictionRow, EvictionSums, HostUseRow};
 pub use error::StoreError;
 pub use format::{FIRST, FORMAT, VERSION};
 pub use history::{LatePromise, MAX_SAMPLES, SampleRow, TurnRow};

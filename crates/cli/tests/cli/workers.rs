@@ -2,6 +2,7 @@
 //! jobs that it is given, its token gives no other access, and its jobs are requeued or lost when
 //! it is killed.
 
+mod desktops;
 mod named_host;
 mod outputs;
 mod overlap;

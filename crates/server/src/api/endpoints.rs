@@ -3,7 +3,8 @@
 
 use tollgate_client::TERMINAL_PATH;
 use tollgate_client::records::{
-    EvictionPage, JobPage, LedgerPage, LoginPage, PruneRequest, PruneResult, UsageReport,
+    EvictionPage, EvictionReport, JobPage, LedgerPage, LoginPage, PruneRequest, PruneResult,
+    UsageReport,
 };
 use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
@@ -281,6 +282,10 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .query::<PageQuery>()
                 .gives::<EvictionPage>(200)
                 .problems(&[422]),
+        ),
+        at("/v1/evictions").get(
+            export::eviction_report,
+            operation("Sum evictions by cause, and abandoned tasks").gives::<EvictionReport>(200),
         ),
         at("/v1/export/logins").get(
             export::logins,

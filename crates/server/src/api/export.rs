@@ -7,7 +7,8 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tollgate_client::records::{
-    EvictionPage, EvictionRecord, JobPage, LedgerPage, LedgerRecord, LoginPage, LoginRecord,
+    CauseOfEvictions, EvictionPage, EvictionRecord, EvictionReport, JobPage, LedgerPage,
+    LedgerRecord, LoginPage, LoginRecord,
 };
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{HostUseCause, WireWord};
@@ -18,7 +19,7 @@ use tollgate_store::{JobRow, RecordFilter, StoreError, StoreReader};
 use super::error::ApiError;
 use super::job_selector::JobSelector;
 use super::jobs::with_names;
-use super::state::{ApiState, JsonResult, query_store};
+use super::state::{ApiState, JsonResult, query_store, visible_user};
 use super::usage;
 use crate::access::Peer;
 
@@ -194,6 +195,28 @@ pub(super) async fn evictions(
         })
     });
     Ok(Json(page.await?))
+}
+
+/// Sums evictions by cause, and abandoned tasks.
+pub(super) async fn eviction_report(
+    State(service): State<ApiState>,
+    Extension(peer): Extension<Peer>,
+) -> JsonResult<EvictionReport> {
+    let sums = query_store(&service, move |reader| {
+        reader.eviction_sums(visible_user(&peer))
+    });
+    let sums = sums.await?;
+    let by_cause = sums.by_cause.into_iter();
+    let by_cause = by_cause.map(|(cause, evictions, held)| CauseOfEvictions {
+        cause: HostUseCause::from(cause).into(),
+        evictions,
+        held_s: held.as_secs_f64(),
+    });
+    Ok(Json(EvictionReport {
+        by_cause: by_cause.collect(),
+        abandoned: sums.abandoned,
+        abandoned_held_s: sums.abandoned_held.as_secs_f64(),
+    }))
 }
 
 /// Lists the times in which computers were in use, by computer and begin. Only operators see them.

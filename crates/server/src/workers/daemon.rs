@@ -22,7 +22,7 @@ use tollgate_workers::agent::{AgentConfig, AgentPersistentState, EngineProbe, Wo
 use tollgate_workers::departure::WorkerEnd;
 
 use super::connector::{self, ConnectError, DepartureSignals};
-use super::desktop::{self, DesktopConfig};
+use super::desktop::{self, DesktopWorkerConfig};
 use super::key::WorkerKey;
 use super::probe;
 use super::transport::WorkerTransport;
@@ -43,7 +43,7 @@ pub struct WorkerDaemonConfig {
     /// How the worker leaves.
     pub departure: DepartureConfig,
     /// How tasks give way to the people who work at the host; None if no one does.
-    pub desktop: Option<DesktopConfig>,
+    pub desktop: Option<DesktopWorkerConfig>,
     /// Configuration of the engine. The lease and the time to end a task follow from the service's
     /// grace period.
     pub engine: LocalEngineConfig,

@@ -10,7 +10,7 @@ use tollgate_workers::agent::{DesktopSettings, HostPresence};
 
 /// How a worker gives way to the users of its computer.
 #[derive(Clone, Debug)]
-pub struct DesktopConfig {
+pub struct DesktopWorkerConfig {
     /// Maximum time for which tasks are suspended before they are evicted.
     pub suspend_for: Duration,
     /// How the use of the computer is observed; None if it is not.
@@ -30,7 +30,7 @@ pub(super) struct WatchedDesktop {
 ///
 /// # Errors
 /// If no source would notice a person.
-pub(super) fn watch(config: &DesktopConfig) -> Result<WatchedDesktop, PresenceError> {
+pub(super) fn watch(config: &DesktopWorkerConfig) -> Result<WatchedDesktop, PresenceError> {
     let Some(presence) = &config.presence else {
         return Ok(WatchedDesktop {
             settings: DesktopSettings {

@@ -257,6 +257,7 @@ fn every_response_matches_its_schema() {
             &no,
             200,
         ),
+        ("get", "/v1/evictions", "/v1/evictions", &no, 200),
         (
             "get",
             "/v1/export/logins",

@@ -6,6 +6,7 @@ mod risk;
 use axum::Extension;
 use serde::Serialize;
 use tollgate_client::PathWithQuery;
+use tollgate_client::records::EvictionReport;
 use tollgate_client::types::{
     CalibrationReport, LedgerReport, ServiceObjectives, ServiceStatus, ShadowStatus, WhatIfReport,
 };
@@ -28,6 +29,8 @@ pub struct HowWellAnswers {
     pub objectives: ServiceObjectives,
     /// The ledger.
     pub ledger: LedgerReport,
+    /// What was evicted and abandoned.
+    pub evictions: EvictionReport,
     /// Policies on the record of the service. None if the user may not ask.
     pub what_if: Option<WhatIfReport>,
 }
@@ -54,6 +57,10 @@ struct HowWellView<'a> {
     shadow: Option<&'a ShadowStatus>,
     side_by_side: Vec<PolicyComparisonRow>,
     ledger: &'a LedgerReport,
+    evictions: Vec<(String, u64, String)>,
+    abandoned: u64,
+    /// Time on computers for abandoned tasks.
+    abandoned_held: String,
     risk: Option<RiskView<'a>>,
     /// The address of the ledger as CSV.
     csv: String,
@@ -75,6 +82,12 @@ pub(crate) async fn page(
         calibration: window.client.service.get(&path("/v1/calibration")).await?,
         objectives: window.client.service.get(&path("/v1/objectives")).await?,
         ledger: window.client.service.get(&path("/v1/ledger")).await?,
+        evictions: {
+            let path = path("/v1/evictions");
+            let evictions = window.client.service.get(&path);
+            // A service of an earlier version has no such path, and no evictions.
+            evictions.await.unwrap_or_default()
+        },
     };
     Ok(PagePart(render(&answers)))
 }
@@ -96,10 +109,26 @@ pub fn render(answers: &HowWellAnswers) -> String {
         shadow,
         side_by_side: shadow.map_or_else(Vec::new, side_by_side),
         ledger: &answers.ledger,
+        evictions: evictions(&answers.evictions),
+        abandoned: answers.evictions.abandoned,
+        abandoned_held: words::span(answers.evictions.abandoned_held_s),
         risk: answers.what_if.as_ref().map(RiskView::of),
         csv: ledger_csv::address(&answers.ledger.accounts),
     };
     templates::render("how-well", &view)
+}
+
+/// Returns the evictions by cause: cause, number, and time on computers in vain.
+fn evictions(report: &EvictionReport) -> Vec<(String, u64, String)> {
+    let rows = report.by_cause.iter();
+    let rows = rows.map(|one| {
+        (
+            one.cause.to_string(),
+            one.evictions,
+            words::span(one.held_s),
+        )
+    });
+    rows.collect()
 }
 
 fn pct(value: Option<f64>) -> String {

@@ -195,6 +195,10 @@ pub(crate) fn how_well_answers() -> HowWellAnswers {
         calibration: read(json!({"bins": [bin(0.5, 3, 2), bin(0.8, 12, 10), bin(0.9, 80, 75)]})),
         objectives: read(objectives()),
         ledger: read(ledger()),
+        evictions: read(
+            json!({"by_cause": [{"cause": "user", "evictions": 41, "held_s": 51_000.0},
+            {"cause": "reboot", "evictions": 3, "held_s": 9_100.0}], "abandoned": 2, "abandoned_held_s": 20_400.0}),
+        ),
         what_if: Some(read(policy_risks())),
     }
 }

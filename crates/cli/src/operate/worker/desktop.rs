@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use jiff::civil::Time;
-use tollgate_presence::{DesktopHours, PresenceSettings, SessionRule};
-use tollgate_server::workers::desktop::DesktopConfig;
+use tollgate_presence::{DesktopHours, PresenceSettings, PresenceSource, SessionRule};
+use tollgate_server::workers::desktop::DesktopWorkerConfig;
 
 use crate::parse;
 
@@ -48,6 +48,12 @@ pub(crate) struct DesktopArgs {
     /// reboot. Its lines count at once.
     #[arg(long, value_name = "exec:CMD|none", help_heading = HEADING, requires = "desktop", value_parser = parse_presence)]
     presence: Option<PresenceWord>,
+    /// Sources to watch, of those that `tollgate nodes` shows [default: all]
+    ///
+    /// sessions, terminals, input-devices, load, power, hours, reboot and command. Hours, a reboot and a command are
+    /// watched if they are given.
+    #[arg(long, value_name = "LIST", help_heading = HEADING, requires = "desktop", value_delimiter = ',', value_parser = parse_source)]
+    watch: Vec<PresenceSource>,
     /// Number of cores that tasks never get
     #[arg(long, value_name = "N", help_heading = HEADING, requires = "desktop", conflicts_with = "nodes", default_value = "0")]
     keep_cores: u32,
@@ -71,7 +77,7 @@ enum PresenceWord {
 
 impl DesktopArgs {
     /// Returns how the worker gives way; None if it does not.
-    pub(super) fn config(&self) -> Option<DesktopConfig> {
+    pub(super) fn config(&self) -> Option<DesktopWorkerConfig> {
         let command = match &self.presence {
             Some(PresenceWord::Command(command)) => Some(command.clone()),
             Some(PresenceWord::None) | None => None,
@@ -88,9 +94,13 @@ impl DesktopArgs {
             hours_strict: self.hours_strict,
             reboot: self.reboot,
             command,
+            sources: match self.watch.is_empty() {
+                true => PresenceSource::ALL.into_iter().collect(),
+                false => self.watch.iter().copied().collect(),
+            },
             ..PresenceSettings::new()
         };
-        self.desktop.then(|| DesktopConfig {
+        self.desktop.then(|| DesktopWorkerConfig {
             suspend_for: Duration::from_secs_f64(self.suspend_for),
             presence: (self.presence != Some(PresenceWord::None)).then_some(presence),
         })
@@ -109,6 +119,14 @@ fn parse_span_or_zero(text: &str) -> Result<f64, String> {
         "0" => Ok(0.0),
         text => parse::parse_span(text).map_err(|error| error.to_string()),
     }
+}
+
+fn parse_source(text: &str) -> Result<PresenceSource, String> {
+    let mut sources = PresenceSource::ALL.into_iter();
+    sources.find(|source| source.key() == text).ok_or_else(|| {
+        let keys = PresenceSource::ALL.map(PresenceSource::key);
+        format!("expected one of {}", keys.join(", "))
+    })
 }
 
 fn parse_load(text: &str) -> Result<f64, String> {

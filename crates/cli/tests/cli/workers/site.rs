@@ -48,6 +48,30 @@ impl Drop for TestProcess {
     }
 }
 
+/// Prints the state of a computer at each change.
+const PRESENCE: &str = "\
+while [ -e $1 ]; do now=$(cat $1); [ \"$now\" = \"$last\" ] || echo \"$now\"; last=$now; sleep 0.05; done
+";
+
+/// The user of a desktop, who writes into a file what he does.
+pub(crate) struct DesktopUser(PathBuf);
+
+impl DesktopUser {
+    pub(crate) fn comes(&self) {
+        self.write("in-use user");
+    }
+
+    pub(crate) fn leaves(&self) {
+        self.write("free");
+    }
+
+    fn write(&self, state: &str) {
+        let new = self.0.with_extension("new");
+        fs::write(&new, state).unwrap();
+        fs::rename(&new, &self.0).unwrap();
+    }
+}
+
 impl WorkerTestSite {
     pub(crate) fn start(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -189,6 +213,20 @@ impl WorkerTestSite {
     pub(crate) fn worker(&self) -> TestProcess {
         let token = self.token("token", &["--worker"]);
         self.spawn(&self.worker_words(&token))
+    }
+
+    /// Starts a worker on a computer whose user comes and goes as the test says.
+    pub(crate) fn desktop(&self, flags: &[&str]) -> (TestProcess, DesktopUser) {
+        let user = DesktopUser(self.folder().join("user"));
+        user.leaves();
+        let command = self.folder().join("presence");
+        fs::write(&command, PRESENCE).unwrap();
+        let command = format!("exec:sh {} {}", command.display(), user.0.display());
+        let token = self.token("token", &["--worker"]);
+        let mut words = self.worker_words(&token);
+        let own = ["--desktop", "--watch", "command", "--presence", &command];
+        words.extend(own.iter().chain(flags).map(|&word| word.to_owned()));
+        (self.spawn(&words), user)
     }
 
     /// Starts a worker of this name with one node and a directory of its own.

@@ -1,0 +1,171 @@
+//! Tests of a worker on a computer that people work at: its tasks are suspended, go on, or are evicted, and a rule says
+//! when a task is not tried again.
+
+use std::fs;
+use std::path::Path;
+
+use super::site::{WorkerTestSite, lines};
+
+const SETTINGS: &str = "local.nodes = 0\n[desktops]\nretry = \"max-evictions:1\"\n";
+
+/// A task that writes a line for each moment in which it runs, and says how often it was tried before.
+const CLOCK: &str = "\
+echo $TOLLGATE_RESTARTS >> restarts
+while [ ! -e go ]; do echo >> ticks; sleep 0.02; done
+";
+
+fn evictions(site: &WorkerTestSite) -> Vec<String> {
+    let table = site.output_of(&["export", "evictions"]);
+    table.lines().skip(1).map(str::to_owned).collect()
+}
+
+fn explained(site: &WorkerTestSite, job: &str) -> String {
+    site.output_of(&["explain", job])
+}
+
+/// Waits until a task runs, which writes.
+fn until_it_ticks(site: &WorkerTestSite, place: &Path) {
+    let ticks = || lines(&place.join("ticks"));
+    let before = ticks();
+    site.until("the task runs", || ticks() > before);
+}
+
+/// Waits until the computer is in use as far as the service knows, and returns how far the task has come: nothing of it
+/// runs any more by then.
+fn until_it_stands(site: &WorkerTestSite, place: &Path) -> usize {
+    site.until("the computer is in use", || {
+        let nodes = site.json(&["nodes", "--format", "json"]);
+        nodes["workers"][0]["in_use"] == "user" && nodes["nodes"][0]["state"] == "in_use"
+    });
+    lines(&place.join("ticks"))
+}
+
+#[test]
+fn suspended_task_goes_on_when_the_user_leaves_in_time() {
+    let site = WorkerTestSite::start(SETTINGS);
+    let (_worker, user) = site.desktop(&["--suspend-for", "10m"]);
+    let place = site.place("job");
+    site.submit_at(&place, &["--requeue"], CLOCK);
+    until_it_ticks(&site, &place);
+    user.comes();
+    let stood_at = until_it_stands(&site, &place);
+    // Whatever else the service does meanwhile, the task stands.
+    let explained = explained(&site, "1");
+    assert!(explained.contains("suspended"), "{explained}");
+    assert_eq!(lines(&place.join("ticks")), stood_at);
+    user.leaves();
+    until_it_ticks(&site, &place);
+    fs::write(place.join("go"), "").unwrap();
+    assert_eq!(site.run(&["wait", "1"]).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(place.join("restarts")).unwrap(), "0\n");
+    assert_eq!(evictions(&site), [] as [String; 0]);
+}
+
+#[test]
+fn evicted_task_is_tried_again_until_the_rule_has_enough() {
+    let site = WorkerTestSite::start(SETTINGS);
+    let (_worker, user) = site.desktop(&["--suspend-for", "0"]);
+    let place = site.place("job");
+    site.submit_at(&place, &["--requeue"], CLOCK);
+    for evicted in 1..=2 {
+        until_it_ticks(&site, &place);
+        user.comes();
+        site.until("it is evicted", || evictions(&site).len() == evicted);
+        user.leaves();
+    }
+    assert_eq!(site.run(&["wait", "1"]).status.code(), Some(76));
+    assert_eq!(site.state(1), "abandoned");
+    assert_eq!(
+        fs::read_to_string(place.join("restarts")).unwrap(),
+        "0\n1\n"
+    );
+    let explained = explained(&site, "1");
+    let why = "abandoned by the rule of the site, max-evictions:1: evicted twice";
+    assert!(explained.contains(why), "{explained}");
+    for eviction in evictions(&site) {
+        assert!(eviction.contains(",blade,"), "{eviction}");
+        assert!(eviction.contains(",user,"), "{eviction}");
+    }
+    // The log-ins are what `tollgate campus` reads.
+    let logins = site.output_of(&["export", "logins"]);
+    assert_eq!(logins.lines().count(), 3, "{logins}");
+    assert!(logins.starts_with("computer,login,logout,cause\nblade,"));
+}
+
+#[test]
+fn job_without_requeue_is_lost_and_a_rule_of_its_user_ends_one_earlier() {
+    let site = WorkerTestSite::start(SETTINGS);
+    let (_worker, user) = site.desktop(&["--suspend-for", "0"]);
+    for (flags, state, code) in [
+        (&[][..], "lost", 1),
+        (
+            &["--requeue", "--give-up", "max-evictions:0"],
+            "abandoned",
+            76,
+        ),
+    ] {
+        let place = site.place(state);
+        site.submit_at(&place, flags, CLOCK);
+        until_it_ticks(&site, &place);
+        user.comes();
+        let job = site.last_job();
+        assert_eq!(site.run(&["wait", &job]).status.code(), Some(code));
+        assert_eq!(site.state(job.parse().unwrap()), state);
+        user.leaves();
+    }
+    let useless = site.run(&["submit", "--give-up", "max-evictions:0", "--", "true"]);
+    assert_eq!(useless.status.code(), Some(2), "{useless:?}");
+}
+
+#[test]
+fn no_deadline_is_promised_on_computers_with_users_only() {
+    let site = WorkerTestSite::start(SETTINGS);
+    let (_worker, _user) = site.desktop(&[]);
+    site.until("the desktop is there", || {
+        site.state_of_worker() == "connected"
+    });
+    let words = [
+        "submit",
+        "--estimate",
+        "1s",
+        "--deadline",
+        "+1h",
+        "--otherwise",
+        "reject",
+        "--",
+        "true",
+    ];
+    let refused = site.run(&words);
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let why = why + &String::from_utf8_lossy(&refused.stdout);
+    assert!(
+        why.contains("promises rest on computers without users only"),
+        "{why}"
+    );
+    let words = [
+        "submit",
+        "--estimate",
+        "1s",
+        "--deadline",
+        "+1h",
+        "--",
+        "true",
+    ];
+    site.output_of(&words);
+    assert_eq!(site.run(&["wait", &site.last_job()]).status.code(), Some(0));
+}
+
+#[test]
+fn worker_refuses_to_start_where_it_would_not_notice_a_person() {
+    let site = WorkerTestSite::start(SETTINGS);
+    let token = site.token("token", &["--worker"]);
+    let mut words = site.worker_words(&token);
+    words.extend(["--desktop", "--watch", "load"].map(str::to_owned));
+    let refused = site.run(&words);
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        why.contains("no source shows whether a person uses this computer"),
+        "{why}"
+    );
+    assert!(!refused.status.success());
+}
