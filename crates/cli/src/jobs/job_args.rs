@@ -186,7 +186,7 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "N[:CODES]", value_parser = str::parse::<RetryRule>)]
     pub(crate) retries: Option<RetryRule>,
 
-    /// Rule for evictions, as in max-evictions:3: a task that exceeds it is given up
+    /// Give evicted tasks up by a rule, as in max-evictions:3
     ///
     /// With --requeue, where tasks give way to the users of computers. The rule of the site holds as well.
     /// `tollgate policies` lists the rules.

@@ -44,7 +44,9 @@ pub(crate) struct StoreCheckArgs {
     /// Replace values that cannot be true by the nearest possible ones
     #[arg(long)]
     repair: bool,
-    /// Check only whether this version could go on with the jobs, also while the service runs
+    /// Check only whether this version could go on with the jobs
+    ///
+    /// This also works while the service runs.
     #[arg(long, conflicts_with = "repair")]
     upgrade: bool,
     #[command(flatten)]

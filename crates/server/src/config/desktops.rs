@@ -10,7 +10,7 @@ use super::error::ConfigError;
 #[serde(default, deny_unknown_fields)]
 pub struct DesktopConfig {
     /// Rule for evicted tasks of jobs with `--requeue`, as in `max-non-user-evictions:6+held-time:3d`: a task that
-    /// exceeds it is abandoned. `tollgate campus --list` explains the rules. `forever` tries each task again.
+    /// exceeds it is abandoned. `tollgate policies --world campus` lists the rules. `forever` tries each task again.
     pub retry: String,
 }
 

@@ -15,19 +15,21 @@ const HEADING: &str = "Desktops";
 /// Options of a worker on a computer that people work at.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DesktopArgs {
-    /// Give way to the people who work at this computer: suspend tasks, then evict them
+    /// Give way to the users of this computer
+    ///
+    /// Tasks are suspended as soon as a user comes. They go on, or are evicted.
     #[arg(long, help_heading = HEADING)]
     desktop: bool,
     /// Time without input after which the computer is free
     #[arg(long, value_name = "SPAN", help_heading = HEADING, requires = "desktop", default_value = "15m", value_parser = parse::parse_span)]
     idle_for: f64,
-    /// Time for which tasks are suspended before they are evicted; 0 to evict at once
+    /// Time until suspended tasks are evicted, or 0
     #[arg(long, value_name = "SPAN", help_heading = HEADING, requires = "desktop", default_value = "2m", value_parser = parse_span_or_zero)]
     suspend_for: f64,
     /// Log-in sessions that count: those with input, or any
     #[arg(long, value_name = "RULE", help_heading = HEADING, requires = "desktop", default_value = "active")]
     sessions: SessionWord,
-    /// Cores that other programs use from which on the computer is in use
+    /// Cores that other programs may use; 0 to ignore them
     #[arg(long, value_name = "CORES", help_heading = HEADING, requires = "desktop", default_value = "0.3", value_parser = parse_load)]
     load: f64,
     /// Run tasks also on battery

@@ -119,6 +119,7 @@ fn value(call: &[&str], flag: &str) -> Option<&'static str> {
         (_, "--id") => "2,3",
         (_, "--user") => "0",
         (_, "--retries") => "3",
+        (_, "--give-up") => "max-evictions:1",
         (_, "--notify") => "end",
         (_, "--array") => "1-2",
         (_, "--after") => "3",
