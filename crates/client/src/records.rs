@@ -114,7 +114,7 @@ pub struct EvictionRecord {
     pub held_s: f64,
 }
 
-/// What was evicted, and what was abandoned: of the user who asks, or of all for operators. Removed jobs do not count.
+/// Evictions and abandoned tasks, of the user who asks or for operators of all. Removed jobs do not count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvictionReport {
     /// The evictions by cause.

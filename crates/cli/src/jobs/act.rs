@@ -52,7 +52,7 @@ fn parse_sent_signal(word: &str) -> Result<WarningSignal, String> {
     word.parse().map_err(|error| format!("{error}{other}"))
 }
 
-/// What is done to jobs.
+/// An action on jobs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ActionOnJobs {
     /// They are cancelled.

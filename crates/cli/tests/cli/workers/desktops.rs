@@ -1,4 +1,4 @@
-//! Tests of a worker on a computer that people work at: its tasks are suspended, go on, or are evicted, and a rule says
+//! Tests of a worker on a computer that people work at. Its tasks are suspended, go on, or are evicted, and a rule says
 //! when a task is not tried again.
 
 use std::fs;

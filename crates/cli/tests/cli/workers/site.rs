@@ -53,7 +53,7 @@ const PRESENCE: &str = "\
 while [ -e $1 ]; do now=$(cat $1); [ \"$now\" = \"$last\" ] || echo \"$now\"; last=$now; sleep 0.05; done
 ";
 
-/// The user of a desktop, who writes into a file what he does.
+/// The user of a desktop: a file has the use of it, which a command prints.
 pub(crate) struct DesktopUser(PathBuf);
 
 impl DesktopUser {
