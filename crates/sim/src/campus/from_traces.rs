@@ -41,6 +41,8 @@ pub struct CampusTraceNotes {
     pub weeks_moved: i64,
     /// Number of tasks that their users cancelled while they waited or ran.
     pub removed: usize,
+    /// Number of tasks that were evicted and not tried again.
+    pub abandoned: usize,
 }
 
 /// Time after the end of the records without log-ins, so that waiting tasks may end.
@@ -96,20 +98,34 @@ pub fn environment(
 }
 
 /// Returns every job that ran, in order of submission. A job cancelled by its user is bad: its user
-/// cancels it after the same time as in the record. Of several attempts the last gives the run time
+/// cancels it after the same time as in the record. So is one that was evicted and not tried again, which goes on to
+/// the end of the record: how long it would take is not known. Of several attempts the last gives the run time
 /// of the job, if that attempt finished.
 fn tasks(trace: &Trace, notes: &mut CampusTraceNotes) -> Vec<CampusTask> {
     let mut tasks = Vec::with_capacity(trace.jobs.len());
+    let usage_of = |row: usize| trace.metadata.as_ref()?.usage.get(row);
+    let wait_of = |row: usize| usage_of(row).and_then(|usage| usage.wait);
+    let ends = trace.jobs.iter().enumerate().map(|(row, job)| {
+        let wait = wait_of(row).unwrap_or(Span::ZERO);
+        job.submit + wait + job.runtime.max(Span::ZERO)
+    });
+    let end_of_record = ends.max().unwrap_or(Instant::ZERO);
     for (row, job) in trace.jobs.iter().enumerate() {
         let metadata = trace.metadata.as_ref();
-        let usage = metadata.and_then(|metadata| metadata.usage.get(row));
+        let status = usage_of(row).map(|usage| usage.status);
         let attempts = metadata.and_then(|metadata| metadata.attempts.as_ref());
         let finished = attempts.and_then(|attempts| attempts.of(row).last());
         let finished = finished.filter(|attempt| attempt.ended == TraceAttemptEnd::Finished);
         let runtime = finished.map_or(job.runtime, |attempt| attempt.span());
-        let wait = usage.and_then(|usage| usage.wait).unwrap_or(Span::ZERO);
-        let taken_back = usage.is_some_and(|usage| usage.status == TraceStatus::Cancelled);
-        let truth = if taken_back && job.runtime.max(wait) > Span::ZERO {
+        let wait = wait_of(row).unwrap_or(Span::ZERO);
+        let taken_back = status == Some(TraceStatus::Cancelled);
+        let is_abandoned = status == Some(TraceStatus::Preempted);
+        let truth = if is_abandoned {
+            notes.abandoned += 1;
+            TaskTruth::Bad {
+                removed: end_of_record,
+            }
+        } else if taken_back && job.runtime.max(wait) > Span::ZERO {
             notes.removed += 1;
             TaskTruth::Bad {
                 removed: job.submit + wait + job.runtime.max(Span::ZERO),

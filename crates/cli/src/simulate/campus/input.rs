@@ -96,6 +96,11 @@ fn print_notes(campus: &CampusEnvironment, notes: &CampusTraceNotes, verbosity: 
         "task",
         "cancelled by their users, so they count as bad",
     );
+    note(
+        notes.abandoned,
+        "task",
+        "evicted and not tried again, so they count as bad",
+    );
     note(notes.never_ran, "job", "never ran, left out");
     note(
         notes.wide,
