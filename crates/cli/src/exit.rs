@@ -68,7 +68,8 @@ pub(crate) const EXIT_CODES: [&ExitCodeMeaning; 6] = [
 
 /// The exit codes of commands that wait for a job.
 pub(crate) const CODES_OF_JOBS: &str = "`wait` exits with the exit code of the job, or with 128 + n after signal n. \
-     The code is 1 if the job or a task of it was rejected, cancelled or lost. Of several jobs, the greatest code counts.";
+     The code is 1 if the job or a task of it was rejected, cancelled or lost, and 76 if a rule abandoned it after \
+     evictions. Of several jobs, the greatest code counts.";
 
 /// The kind of exit of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
