@@ -83,6 +83,8 @@ pub struct ActiveTask {
     pub(crate) retries: u32,
     /// Its evictions.
     pub(crate) evictions: TaskHistory,
+    /// Whether a rule for evictions has sent it to computers without users.
+    pub(crate) is_dedicated: bool,
     /// Why the task is not tried again after its last eviction, if so.
     pub(crate) abandonment: Option<Abandonment>,
     /// The number of launches in a row that the site could not carry out.
@@ -136,6 +138,7 @@ impl ActiveTask {
             is_requeued: false,
             retries: 0,
             evictions: TaskHistory::default(),
+            is_dedicated: false,
             abandonment: None,
             failed_launches: 0,
             launch_retry_at: None,

@@ -6,7 +6,7 @@
 //! simulation of a campus asks the same function.
 
 use tollgate_gate::{GateInput, OnEviction};
-use tollgate_grid_policies::retry::{EvictionFilter, RetryDecision, TaskHistory};
+use tollgate_grid_policies::retry::{EvictionFilter, RetryDecision, RetryPolicy, TaskHistory};
 use tollgate_model::{EvictionCause, LimitOwner, Span, TaskId};
 use tollgate_policy::RandomSource;
 
@@ -53,6 +53,19 @@ impl ActiveTask {
         &self.evictions
     }
 
+    /// Records that a rule ends the task, and returns the change of its row.
+    fn give_up(&mut self, task: TaskId, by: LimitOwner, rule: RetryPolicy) -> RowChange {
+        let why = Abandonment {
+            by,
+            rule,
+            evictions: self.evictions.evictions(EvictionFilter::All),
+            held: self.evictions.accrued(EvictionFilter::All),
+        };
+        self.abandonment = Some(why.clone());
+        let attempt = self.attempt_key(task);
+        RowChange::Abandoned { attempt, why }
+    }
+
     /// Returns the number of attempts that gave way on computers that others use.
     pub(crate) fn n_gave_way(&self) -> u32 {
         let lost = self.evictions.evictions_by(EvictionCause::Lost);
@@ -97,6 +110,11 @@ impl Core {
         let site = self.finished.teach(&self.rules.evictions);
         let own = own.map(|rule| self.finished.teach(&rule));
         let n_dedicated = self.n_idle_dedicated();
+        let slot = self.jobs.get(task).map(|live| live.slot);
+        let view = self.gate.view(self.now);
+        let is_cancelled = slot
+            .and_then(|slot| view.find_job(slot))
+            .is_some_and(|job| job.cancelling);
         let Some(live) = self.jobs.get_mut(task) else {
             return Verdict::Requeue;
         };
@@ -107,7 +125,7 @@ impl Core {
             cause,
             held,
         });
-        let is_over = live.is_requeued || !requeues;
+        let is_over = live.is_requeued || is_cancelled || !requeues;
         let mut draws = AttemptDraws::of(task, live.attempt);
         let rules = [(LimitOwner::User, own), (LimitOwner::Site, Some(site))];
         let exceeded = rules.into_iter().find_map(|(by, rule)| {
@@ -120,21 +138,80 @@ impl Core {
             Some((_, RetryDecision::Dedicate, _)) => return Verdict::Dedicate,
             Some((by, RetryDecision::Abandon, rule)) => (by, rule),
         };
-        let why = Abandonment {
-            by,
-            rule,
-            evictions: live.evictions.evictions(EvictionFilter::All),
-            held: live.evictions.accrued(EvictionFilter::All),
-        };
-        live.abandonment = Some(why.clone());
-        step.changes.push(RowChange::Abandoned { attempt, why });
+        step.changes.push(live.give_up(task, by, rule));
         Verdict::Abandon
+    }
+
+    /// Returns the run time after which the rule of the site ends an attempt at a task on its present nodes: on desktops, or
+    /// on computers without users to which the rule has sent it. None without such a limit, or if its user permits no
+    /// other try.
+    pub fn attempt_limit(&self, task: TaskId) -> Option<Span> {
+        let live = self.jobs.get(task)?;
+        let submission = self.jobs.submission_of(task)?;
+        if submission.retry != OnEviction::Requeue {
+            return None;
+        }
+        let rule = &self.rules.evictions;
+        match live.is_dedicated {
+            true => rule.dedicated().map(|dedicated| dedicated.max_attempt),
+            false => rule.max_attempt().filter(|_| self.is_on_desktop(live)),
+        }
+    }
+
+    /// Handles the end of an attempt by [`Core::attempt_limit`]. Returns false if another limit ended it.
+    pub(crate) fn end_by_attempt_limit(
+        &mut self,
+        task: TaskId,
+        step: &mut StepOutput,
+    ) -> Result<bool, CommandError> {
+        let limit = self.attempt_limit(task);
+        let live = self.jobs.get(task).ok_or(CommandError::UnknownJob)?;
+        let is_own = |own: Span| limit.is_none_or(|limit| own <= limit);
+        if limit.is_none() || live.time_limit.is_some_and(is_own) {
+            return Ok(false);
+        }
+        let rule = self.rules.evictions.clone();
+        let decision = match live.is_dedicated {
+            true => RetryDecision::Abandon,
+            false => rule.decide_on_timeout(self.n_idle_dedicated()),
+        };
+        let (job, attempt) = (live.slot, live.gate_attempt);
+        match decision {
+            RetryDecision::Requeue => {
+                self.apply_input(GateInput::Evicted { job, attempt }, step)?
+            }
+            RetryDecision::Dedicate => {
+                self.apply_input(GateInput::Evicted { job, attempt }, step)?;
+                self.dedicate(task);
+            }
+            RetryDecision::Abandon => {
+                if let Some(live) = self.jobs.get_mut(task) {
+                    step.changes
+                        .push(live.give_up(task, LimitOwner::Site, rule));
+                }
+                self.abandon(task, step)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_on_desktop(&self, live: &ActiveTask) -> bool {
+        let view = self.gate.view(self.now);
+        let placement = view.find_job(live.slot).map(|job| job.placement());
+        let nodes = || {
+            let ranges = placement.into_iter().flatten();
+            ranges.flat_map(|range| range.nodes())
+        };
+        let mut desktops = view.hosts().iter().filter(|host| host.terms.is_desktop);
+        desktops.any(|host| nodes().any(|node| host.nodes.contains(node)))
     }
 
     /// Lets a queued task run only on computers without users.
     pub(crate) fn dedicate(&mut self, task: TaskId) {
-        if let Some(live) = self.jobs.get(task) {
-            self.gate.dedicate(self.now, live.slot);
+        if let Some(live) = self.jobs.get_mut(task) {
+            live.is_dedicated = true;
+            let slot = live.slot;
+            self.gate.dedicate(self.now, slot);
         }
     }
 

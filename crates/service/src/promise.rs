@@ -80,6 +80,7 @@ impl ActiveTask {
             _ if now > last => BookEntry::Broken(self.cause_of_delay()),
             _ if by == Some(LimitOwner::Site) => BookEntry::Broken(BreakCause::Evicted),
             (JobEnding::Cancelled, _) => BookEntry::Void,
+            (JobEnding::Lost, _) if self.n_gave_way() > 0 => BookEntry::Broken(BreakCause::Evicted),
             (JobEnding::Lost, _) | (JobEnding::Finished, None) => {
                 BookEntry::Broken(BreakCause::Site)
             }

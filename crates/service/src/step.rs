@@ -1,7 +1,9 @@
 //! One step of the service: the commands that arrived together, and what is due.
 
 use tollgate_gate::{GateInput, InputError};
-use tollgate_model::{AttemptEvent, AttemptReport, EvictionCause, Instant, Span, UserId};
+use tollgate_model::{
+    AttemptEvent, AttemptReport, EvictionCause, Instant, KillReason, Span, UserId,
+};
 use tollgate_policy::PassTrigger;
 
 use crate::clock::dated_within;
@@ -206,8 +208,11 @@ impl Core {
                     self.learn_end(key.task(), (ending, work), step);
                 }
                 self.note_finished(key.task(), ended.wall);
+                let is_timeout = ended.killed == Some(KillReason::TimeLimit);
                 if let Some(cause) = evicted {
                     self.evict(key.task(), cause, ended.wall, step)
+                } else if is_timeout && self.end_by_attempt_limit(key.task(), step)? {
+                    Ok(())
                 } else if self.takes_requeue(key.task()) {
                     self.return_started(key.task(), hold, step)
                 } else if self.is_retried(key.task()) {

@@ -1,6 +1,7 @@
 //! Tasks on computers that people work at.
 
 use serde::{Deserialize, Serialize};
+use tollgate_policy::PolicySpec;
 use tollgate_service::RetryPolicy;
 
 use super::error::ConfigError;
@@ -23,17 +24,17 @@ impl Default for DesktopConfig {
 }
 
 impl DesktopConfig {
-    /// Returns the rule for evicted tasks.
-    pub(super) fn retry(&self) -> Result<RetryPolicy, ConfigError> {
+    /// Returns the rule for evicted tasks. Only a policy that chooses the hosts of jobs sends them to computers without users.
+    pub(super) fn retry(&self, policy: &PolicySpec) -> Result<RetryPolicy, ConfigError> {
         let rule: RetryPolicy = self.retry.parse().map_err(|error| ConfigError::Rule {
             key: "desktops.retry",
             error,
         })?;
-        match rule.max_attempt().is_none() && rule.dedicated().is_none() {
+        match rule.dedicated().is_none() || policy.chooses_hosts() {
             true => Ok(rule),
             false => Err(ConfigError::Range {
                 key: "desktops.retry",
-                expected: "a rule about evictions: those about dedicated computers and single attempts hold in simulations only",
+                expected: "a rule without `dedicated`, or the policy `plan`, which chooses computers",
                 found: self.retry.clone(),
             }),
         }

@@ -23,11 +23,11 @@ impl ServiceConfig {
             found: self.market.clone(),
         })?;
         let shadow = self.shadow.as_deref();
+        let words = self.policy.as_deref().unwrap_or(DEFAULT_POLICY);
+        let policy = one_policy(registry, "policy", words, market)?;
         Ok(AdmissionRules {
-            policy: {
-                let words = self.policy.as_deref().unwrap_or(DEFAULT_POLICY);
-                one_policy(registry, "policy", words, market)?
-            },
+            evictions: self.desktops.retry(&policy)?,
+            policy,
             shadow: shadow
                 .map(|words| one_policy(registry, "shadow", words, market))
                 .transpose()?,
@@ -48,7 +48,6 @@ impl ServiceConfig {
                 Some(engine) => engine.start_delay()?,
                 None => Span::ZERO,
             },
-            evictions: self.desktops.retry()?,
         })
     }
 

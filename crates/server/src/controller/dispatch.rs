@@ -267,6 +267,9 @@ impl<E: Engine> Controller<E> {
             }
         };
         let enforced = self.core.rules().enforces_time_limits();
+        let own_limit = time_limit.filter(|_| enforced);
+        let limit_of_rule = self.core.attempt_limit(attempt.task());
+        let wall = own_limit.into_iter().chain(limit_of_rule).min();
         let hosts = self.launch_hosts(nodes);
         let host = hosts.first().map(|host| host.name.as_str());
         let path = |name: &Option<String>| -> Option<PathBuf> {
@@ -301,7 +304,7 @@ impl<E: Engine> Controller<E> {
             umask: program.umask,
             limits: LaunchLimits {
                 memory: program.memory,
-                wall: time_limit.filter(|_| enforced),
+                wall,
                 warning: program.signal.filter(|_| enforced),
                 ..self.task_limits
             },

@@ -169,3 +169,46 @@ fn worker_refuses_to_start_where_it_would_not_notice_a_person() {
     );
     assert!(!refused.status.success());
 }
+
+#[test]
+fn attempt_that_takes_too_long_on_a_desktop_is_ended_and_its_task_abandoned() {
+    let site = WorkerTestSite::start("local.nodes = 0\n[desktops]\nretry = \"attempt-time:1s\"\n");
+    let (_worker, _user) = site.desktop(&[]);
+    let place = site.place("job");
+    site.submit_at(&place, &["--requeue"], CLOCK);
+    assert_eq!(site.run(&["wait", "1"]).status.code(), Some(76));
+    let explained = explained(&site, "1");
+    assert!(explained.contains("attempt-time:1s"), "{explained}");
+    assert!(lines(&place.join("ticks")) > 0);
+    // The limit is that of the rule for tasks that are tried again: others run to their end.
+    let place = site.place("other");
+    site.submit_at(&place, &[], "sleep 1.5");
+    assert_eq!(site.run(&["wait", "2"]).status.code(), Some(0));
+}
+
+#[test]
+fn task_that_is_evicted_too_often_runs_on_a_computer_without_users() {
+    let site = WorkerTestSite::start("local.nodes = 1\n[desktops]\nretry = \"dedicated:1,1h,0\"\n");
+    let (_worker, user) = site.desktop(&["--suspend-for", "0"]);
+    site.until("the desktop is there", || {
+        site.state_of_worker() == "connected"
+    });
+    let place = site.place("job");
+    site.submit_at(&place, &["--requeue"], CLOCK);
+    until_it_ticks(&site, &place);
+    let host = || {
+        let jobs = site.json(&["jobs", "--all", "--format", "json"]);
+        jobs["jobs"][0]["host"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(host(), "blade", "desktops come first");
+    user.comes();
+    site.until("it runs elsewhere", || {
+        !["", "blade"].contains(&host().as_str())
+    });
+    fs::write(place.join("go"), "").unwrap();
+    assert_eq!(site.run(&["wait", "1"]).status.code(), Some(0));
+    assert_eq!(evictions(&site).len(), 1);
+}
