@@ -142,9 +142,9 @@ impl Core {
         Verdict::Abandon
     }
 
-    /// Returns the run time after which the rule of the site ends an attempt at a task on its present nodes: on desktops, or
-    /// on computers without users to which the rule has sent it. None without such a limit, or if its user permits no
-    /// other try.
+    /// Returns the run time after which the rule of the site ends an attempt at a task on its present nodes. None
+    /// without such a limit, or if its user permits no other try. There is a limit on desktops, and one on computers
+    /// without users to which the rule has sent the task.
     pub fn attempt_limit(&self, task: TaskId) -> Option<Span> {
         let live = self.jobs.get(task)?;
         let submission = self.jobs.submission_of(task)?;
