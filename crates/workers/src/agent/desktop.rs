@@ -109,6 +109,17 @@ impl<E: Engine> WorkerAgent<E> {
         }
     }
 
+    /// Sends the use of the host once an incarnation has begun: it may have changed since the offer.
+    pub(super) fn send_use(&mut self) {
+        let Some(presence) = self.desktop.as_ref().map(|desktop| desktop.presence) else {
+            return;
+        };
+        self.send(WorkerMessage::InUse(presence.no_starts()));
+        if let Some(closes) = presence.closes {
+            self.send(WorkerMessage::Until(closes));
+        }
+    }
+
     /// Lets tasks of an earlier worker process go on, which may have ended while they were suspended.
     pub(super) fn resume_earlier(&mut self) {
         let is_free = |desktop: &DesktopState| desktop.presence.in_use.is_none();

@@ -142,6 +142,7 @@ impl<E: Engine> WorkerAgent<E> {
         self.lease_start = self.offered_at;
         self.renew_lease();
         self.unanswered.clear();
+        self.send_use();
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use tollgate_engine::{SimEngine, SimHost, SpreadAccess};
 use super::*;
 use crate::departure::WorkerEnd;
 use crate::protocol::ServerMessage;
+use tollgate_model::EvictionCause;
 
 /// The disk of a worker, with its persistent state.
 type Disk = Arc<Mutex<AgentPersistentState>>;
@@ -163,4 +164,34 @@ fn pilot_that_is_never_registered_leaves_after_a_minute() {
     pilot.depart_if_due(Duration::from_secs(60));
     let reason = pilot.departure_reason();
     assert_eq!(reason, Some("not registered within a minute"));
+}
+
+#[test]
+fn use_that_changes_while_the_worker_registers_is_reported() {
+    let disk: Disk = Arc::default();
+    let mut worker = worker(&disk, None);
+    let in_use = HostPresence {
+        in_use: Some(EvictionCause::User),
+        ..HostPresence::default()
+    };
+    worker.desktop = Some(DesktopState::new(DesktopSettings {
+        suspend_for: Duration::ZERO,
+        presence: in_use,
+        facts: Vec::new(),
+    }));
+    named_incarnation(&mut worker);
+    welcome(&mut worker, false);
+    worker.tick(Duration::ZERO, Instant::ZERO).unwrap();
+    // The offer says that the host is in use, and the service has not answered yet.
+    worker.set_presence(HostPresence::default(), Duration::ZERO);
+    worker.drain_outgoing();
+    let frame = WorkerFrame {
+        incarnation: 1,
+        seq: 2,
+        message: ServerMessage::Taken,
+    };
+    worker.on_frame(frame, Duration::ZERO).unwrap();
+    let sent = worker.drain_outgoing();
+    let is_free = |frame: &WorkerFrame<WorkerMessage>| frame.message == WorkerMessage::InUse(None);
+    assert!(sent.iter().any(is_free), "{sent:?}");
 }

@@ -98,6 +98,10 @@ fn ledger(run: &WorkerSimulation, rows: &BTreeMap<u64, JobRow>) {
 pub(super) fn everything_is_over(run: &WorkerSimulation) {
     let left: Vec<u64> = run.controller().core().jobs().into_keys().collect();
     assert_eq!(left, [] as [u64; 0], "these never end");
+    for (worker, live) in run.controller().core().gate().workers() {
+        let is_free = !live.up || live.in_use.is_none();
+        assert!(is_free, "{worker:?} is taken for a host in use");
+    }
     for world in run.worlds() {
         assert_eq!(world.running(), [], "these run without a user");
         assert_eq!(world.unacknowledged(), [], "these are never forgotten");
