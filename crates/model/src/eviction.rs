@@ -59,7 +59,7 @@ impl EvictionCause {
         match self {
             Self::User => "a person uses the computer",
             Self::Reboot => "the computer is rebooted",
-            Self::Lost => "the computer was lost",
+            Self::Lost => "the computer or its runner was lost",
             Self::Hours => "its hours for tasks are over",
             Self::Load => "another program needs the processors",
             Self::Power => "the computer runs on its battery",

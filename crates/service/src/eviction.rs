@@ -231,9 +231,6 @@ impl Core {
     /// Remembers the evictions of a task that has finished, for rules that compare with such tasks. Its last attempt
     /// held its computer for `held`.
     pub(crate) fn note_finished(&mut self, task: TaskId, held: Span) {
-        if !self.rules.evictions.needs_finished_tasks() {
-            return;
-        }
         if let Some(live) = self.jobs.get(task).filter(|live| live.succeeded()) {
             let all = EvictionFilter::All;
             let accrued = live.evictions.accrued(all) + held;
