@@ -2,7 +2,8 @@
 //!
 //! A slot has one group in each writable hierarchy. In version 1 a slot's thread waits in its
 //! groups, so that children are born there: moving a process between groups costs more than
-//! starting one. In version 2 a thread cannot do so, and children join by themselves.
+//! starting one. In version 2 a thread cannot do so, and children join by themselves. So do they where tasks have the
+//! lowest priority, which would be that of the thread, too.
 
 pub(crate) mod allowance;
 pub(crate) mod claim;
@@ -23,7 +24,6 @@ use claim::CgroupLock;
 use control::ControlDir;
 use group::{SlotCgroup, write};
 use mounts::MountTable;
-use priority::TasksPriority;
 
 /// The parent directories of the slots' groups, one per controller.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl CgroupRoots {
     /// Creates the directory `name` in each hierarchy where that is possible, and tests it. Removes
     /// the groups of earlier runners that have ended. With `freezes` there is a freezer: it costs each child the
     /// time of joining it.
-    pub(crate) fn probe(name: &str, nodes: usize, freezes: bool) -> Self {
+    pub(crate) fn probe(name: &str, freezes: bool) -> Self {
         let mounts = MountTable::read();
         if let Some(claim) = mounts.unified().and_then(|dirs| probe_unified(&dirs, name)) {
             return Self {
@@ -85,7 +85,6 @@ impl CgroupRoots {
             claims.extend(claim);
         }
         parents.locks = Arc::new(claims);
-        parents.set_priority(TasksPriority::Usual, nodes);
         parents
     }
 
@@ -163,10 +162,7 @@ fn can_be_joined(dir: &Path) -> bool {
     if probe.join("cpuset.cpus").exists() && inherit_cpuset(&probe).is_err() {
         return false;
     }
-    let try_it = || {
-        let thread = rustix::thread::gettid().as_raw_pid().to_string();
-        write(&probe, "tasks", &thread).is_ok()
-    };
+    let try_it = || write(&probe, "tasks", group::THIS_THREAD).is_ok();
     std::thread::scope(|scope| scope.spawn(try_it).join().unwrap_or(false))
 }
 

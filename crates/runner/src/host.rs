@@ -16,6 +16,7 @@ use crate::cgroup::CgroupRoots;
 use crate::cgroup::allowance;
 use crate::cgroup::claim;
 use crate::cgroup::group::SlotCgroup;
+use crate::cgroup::priority::PriorityControl;
 use crate::process::mark::RunnerId;
 use crate::process::procfs;
 use crate::settings::RunnerConfig;
@@ -27,6 +28,7 @@ pub(crate) struct RunnerHost {
     /// The processor of each node.
     pub(crate) cpus: Arc<Vec<usize>>,
     pub(crate) cgroups: CgroupRoots,
+    pub(crate) priority: PriorityControl,
     /// Whether tasks give way to all other processes.
     pub(crate) is_low_priority: bool,
     pub(crate) capacity: EngineCapacity,
@@ -49,7 +51,7 @@ impl RunnerHost {
             crc32fast::hash(folder.as_os_str().as_encoded_bytes())
         );
         let parents = match settings.control_groups {
-            true => CgroupRoots::probe(&name, cpus.len(), settings.low_priority),
+            true => CgroupRoots::probe(&name, settings.low_priority),
             false => CgroupRoots::default(),
         };
         let root = rustix::process::geteuid().is_root();
@@ -63,6 +65,7 @@ impl RunnerHost {
         Ok(Self {
             boot: procfs::boot_id()?,
             runner_id: RunnerId::of(folder)?,
+            priority: PriorityControl::new(parents.clone(), cpus.len()),
             cpus: Arc::new(cpus),
             cgroups: parents,
             is_low_priority: settings.low_priority,

@@ -25,6 +25,7 @@ use tollgate_model::{
 use crate::cgroup::group::{self, SlotCgroup};
 use crate::cgroup::memory::SampledMemory;
 use crate::cgroup::meter::CgroupUsageBaseline;
+use crate::cgroup::priority::{PriorityControl, TasksPriority};
 use crate::child::failure::{failed_call, failed_step};
 use crate::child::setup::SpawnPhase;
 use crate::child::spawn::{self, ChildStack, SpawnResult};
@@ -63,8 +64,8 @@ pub(crate) struct SlotWorker {
     pub(crate) memory_limit: Option<u64>,
     /// Memory per node in bytes, where a control group can limit it.
     pub(crate) memory_share: Option<u64>,
-    /// Whether tasks give way to all other processes.
-    pub(crate) is_low_priority: bool,
+    /// Present if tasks give way to all other processes.
+    pub(crate) low_priority: Option<PriorityControl>,
     pub(crate) outputs: OutputMonitor,
 }
 
@@ -86,7 +87,7 @@ pub(crate) struct StartedFileHeader {
 
 /// Runs attempts until the queue is closed.
 pub(crate) fn serve(mut slot: SlotWorker, queue: &SlotQueue) {
-    let joined = slot.group.join_thread();
+    let joined = slot.group.join_thread(slot.low_priority.is_some());
     let mut stack = ChildStack::new();
     while let Some(order) = queue.pop() {
         let attempt = order.launch.attempt;
@@ -145,6 +146,9 @@ impl SlotWorker {
                 )));
             }
         };
+        // The child shares memory and locks with this process until its program replaces it.
+        let low_priority = self.low_priority.as_ref();
+        let raised = low_priority.map(|priority| priority.raise(TasksPriority::Usual));
         let birth = match spawn::spawn(&plan, &self.lease, stack, &self.setting_up) {
             Ok(birth) => birth,
             Err(error) => {
@@ -154,6 +158,7 @@ impl SlotWorker {
                 )));
             }
         };
+        drop(raised);
         let began = time::Instant::now();
         failpoint::kill_at("spawned");
         let live = Arc::new(ProcessHandle::child(birth.pid));
@@ -240,8 +245,8 @@ impl SlotWorker {
         // The code that ended the processes of the task before may have removed the limit.
         self.group.limit_processes(launch.limits.processes)?;
         plan.nice = order.nice;
-        plan.is_low_priority = self.is_low_priority;
-        plan.cgroup_files = self.group.open_procs_files()?;
+        plan.is_low_priority = self.low_priority.is_some();
+        plan.cgroup_files = self.group.open_procs_files(plan.is_low_priority)?;
         plan.header = crate::protocol::encode_line(&StartedFileHeader {
             boot: self.boot.clone(),
             slot: self.number,

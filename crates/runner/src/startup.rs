@@ -8,7 +8,6 @@ use std::sync::{Arc, mpsc};
 use rustix::process::Signal;
 use tollgate_engine::EngineError;
 
-use crate::cgroup::priority::TasksPriority;
 use crate::child::spawn::BlockedSignals;
 use crate::host::RunnerHost;
 use crate::journal::RunnerJournal;
@@ -124,7 +123,6 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         followers: Default::default(),
         placed: Default::default(),
         slots,
-        priority: TasksPriority::Usual,
         stuck: Default::default(),
         outputs,
         timers: Default::default(),

@@ -26,7 +26,6 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptReport, AttemptStart, AttemptStatus, KillReason,
 };
 
-use crate::cgroup::priority::TasksPriority;
 use crate::failpoint;
 use crate::host::RunnerHost;
 use crate::journal::{RunnerJournal, RunnerJournalEntry};
@@ -67,8 +66,6 @@ pub(crate) struct RunnerSupervisor {
     /// Attempts in slots. An attempt that neither waits nor is in this set has ended.
     pub(crate) placed: BTreeSet<AttemptId>,
     pub(crate) slots: SlotPool,
-    /// The priority of all tasks, as it was set last.
-    pub(crate) priority: TasksPriority,
     /// The user of each slot that was given up and whose child has not ended; None for the runner's own.
     pub(crate) stuck: BTreeMap<usize, Option<u32>>,
     pub(crate) outputs: OutputReaders,

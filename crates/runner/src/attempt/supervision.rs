@@ -70,7 +70,7 @@ pub(super) fn run(folder: &AttemptFolder, offer: &OfferedAttempt) -> io::Result<
         pinned_to: Some(String::new()),
         memory_limit: launch.limits.memory,
         memory_share: None,
-        is_low_priority: false,
+        low_priority: None,
     };
     let jobs = SlotQueue::default();
     jobs.push(SlotJob {

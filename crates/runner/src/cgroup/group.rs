@@ -25,28 +25,42 @@ pub(crate) struct SlotCgroup {
     pub(crate) freezer: Option<ControlDir>,
 }
 
+/// The calling thread, in a file of members. For another thread than the one that writes, the kernel waits until no
+/// process of the host starts or ends.
+pub(crate) const THIS_THREAD: &str = "0";
+
 /// The weight of a share of 1; the kernel accepts 2 to 262144 (v1) and 1 to 10000 (v2).
 pub(crate) const WEIGHT_V1: f64 = 1024.0;
 pub(crate) const WEIGHT_V2: f64 = 100.0;
 
 impl SlotCgroup {
-    /// Moves the calling thread into the groups of version 1.
-    pub(crate) fn join_thread(&self) -> io::Result<()> {
-        let thread = rustix::thread::gettid().as_raw_pid().to_string();
-        for dir in self.v1() {
-            dir.write("tasks", &thread)?;
+    /// Moves the calling thread into the groups of version 1, without that of the processor if tasks have the lowest
+    /// priority.
+    pub(crate) fn join_thread(&self, is_low_priority: bool) -> io::Result<()> {
+        let avoided = self.cpu.as_ref().filter(|_| is_low_priority);
+        // Two controllers may share a hierarchy, and so have one group.
+        let is_avoided = |dir: &ControlDir| avoided.is_some_and(|cpu| cpu.path() == dir.path());
+        for dir in self.v1().filter(|dir| !is_avoided(dir)) {
+            dir.write("tasks", THIS_THREAD)?;
         }
         Ok(())
     }
 
-    /// Returns the open files into which a child has to write its process id.
-    pub(crate) fn open_procs_files(&self) -> io::Result<Vec<std::os::fd::OwnedFd>> {
+    /// Returns the open files into which a child has to write [`THIS_THREAD`]: those of the groups that its slot's
+    /// thread has not joined.
+    pub(crate) fn open_procs_files(
+        &self,
+        is_low_priority: bool,
+    ) -> io::Result<Vec<std::os::fd::OwnedFd>> {
         let unified = self.unified.iter();
         let unified = unified.map(|dir| dir.path().join("cgroup.procs"));
         let freezer = self.freezer.iter();
         let freezer = freezer.map(|dir| dir.path().join(Self::freezer_members_file(dir)));
+        let cpu = self.cpu.iter().filter(|_| is_low_priority);
+        let cpu = cpu.map(|dir| dir.path().join("tasks"));
         unified
             .chain(freezer)
+            .chain(cpu)
             .map(|file| Ok(fs::OpenOptions::new().write(true).open(file)?.into()))
             .collect()
     }

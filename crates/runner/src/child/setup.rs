@@ -13,6 +13,7 @@ use rustix::process::{Resource, Rlimit, Signal};
 
 use super::spawn;
 use super::spec::{SpawnSpec, WrittenFile};
+use crate::cgroup::group::THIS_THREAD;
 use crate::failpoint;
 use crate::slot::output::FileId;
 
@@ -177,7 +178,7 @@ fn record_files(plan: &SpawnSpec, started: &OwnedFd) -> Result<(), Errno> {
 
 fn confine(plan: &SpawnSpec) -> Result<(), Errno> {
     for group in &plan.cgroup_files {
-        rustix::io::write(group, b"0")?;
+        rustix::io::write(group, THIS_THREAD.as_bytes())?;
     }
     if let Some(cpus) = &plan.affinity {
         rustix::thread::sched_setaffinity(None, cpus)?;

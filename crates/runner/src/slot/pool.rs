@@ -194,7 +194,7 @@ impl SlotPool {
             lease: self.lease.clone(),
             pinned_to: None,
             outputs: self.outputs.clone(),
-            is_low_priority: machine.is_low_priority,
+            low_priority: machine.is_low_priority.then(|| machine.priority.clone()),
             memory_limit: None,
             memory_share: match machine.capacity.memory {
                 MemoryEnforcement::Cgroup => machine.capacity.node_memory(),

@@ -72,7 +72,7 @@ impl RunnerSupervisor {
             self.pause_timers(*attempt);
         }
         // A process needs processor time to freeze, and other processes of the host may want all of it.
-        self.set_priority(TasksPriority::Highest);
+        let _raised = self.host.priority.raise(TasksPriority::Highest);
         let began = Instant::now();
         loop {
             left.retain(|attempt| !self.is_frozen(*attempt));
@@ -84,7 +84,6 @@ impl RunnerSupervisor {
         for attempt in left {
             tracing::warn!(%attempt, "a process of the attempt cannot be frozen yet");
         }
-        self.reapply_priority();
     }
 
     /// Begins to freeze the processes of an attempt, and returns whether all of them are.
@@ -143,21 +142,13 @@ impl RunnerSupervisor {
 
     /// Sets the priority of all tasks to that of the settings. An attempt that was asked to end needs processor time
     /// for it.
-    pub(crate) fn reapply_priority(&mut self) {
+    pub(crate) fn reapply_priority(&self) {
         let mut placed = self.placed.iter().filter_map(|key| self.tasks.get(key));
         let is_low = self.settings.low_priority && placed.all(|task| task.killed.is_none());
-        self.set_priority(match is_low {
+        self.host.priority.set(match is_low {
             true => TasksPriority::Lowest,
             false => TasksPriority::Usual,
         });
-    }
-
-    fn set_priority(&mut self, priority: TasksPriority) {
-        if self.priority != priority {
-            self.priority = priority;
-            let nodes = self.host.cpus.len();
-            self.host.cgroups.set_priority(priority, nodes);
-        }
     }
 
     /// Records suspensions for the next runner. Without the record their time would count as run time.

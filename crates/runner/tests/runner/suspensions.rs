@@ -128,6 +128,36 @@ fn task_has_a_freezer_of_its_own() {
 }
 
 #[test]
+fn no_thread_of_the_runner_has_the_low_priority_of_a_task() {
+    if !tollgate_needs::root() {
+        return;
+    }
+    for home in homes() {
+        let mut engine = home.open();
+        let launch = growing(&home);
+        let pid = start(&home, &mut engine, &launch);
+        let runner = engine.runner_pid().expect("a runner");
+        let threads = fs::read_dir(format!("/proc/{runner}/task")).expect("it runs");
+        let names = threads.map(|thread| thread.expect("an entry").file_name());
+        let threads: Vec<u32> = names
+            .map(|name| name.to_str().expect("text").parse().expect("a number"))
+            .collect();
+        assert!(threads.len() > 1, "one serves the slot");
+        // A thread that starves keeps its locks, and those of a killed runner would outlive it.
+        let task = ["cpu", ""].map(|controller| cgroup_of(pid, controller));
+        for thread in threads {
+            let own = ["cpu", ""].map(|controller| cgroup_of(thread, controller));
+            let is_below = own.iter().any(|group| group.contains("/tollgate-runner-"));
+            assert!(!is_below, "{own:?}, its task {task:?}");
+        }
+        engine
+            .kill(&[launch.attempt], KillReason::Cancelled)
+            .expect("killed");
+        wait_for_ends(&mut engine, &[launch.attempt]);
+    }
+}
+
+#[test]
 fn all_tasks_together_are_idle_until_one_has_to_end() {
     let home = EngineTestDir::with_low_priority();
     let mut engine = home.open();
