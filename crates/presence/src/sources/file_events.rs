@@ -32,6 +32,12 @@ impl FileEvents {
         Ok(inotify::add_watch(&self.0, path, events)?)
     }
 
+    /// Ends a watch.
+    pub(super) fn end_watch(&self, watch: i32) {
+        // A watch may have ended with its file.
+        let _ = inotify::remove_watch(&self.0, watch);
+    }
+
     /// Returns the events that have arrived.
     pub(super) fn take(&self) -> Vec<FileEvent> {
         let mut buffer = [MaybeUninit::uninit(); 4096];

@@ -17,17 +17,25 @@ use std::time::Duration;
 
 use rustix::fs::inotify::WatchFlags;
 
+use self::owner::TerminalOwner;
 use super::file_events::FileEvents;
 use super::{LOOK_INTERVAL, ObservedSource};
 use crate::clock::BothClocks;
 use crate::settings::PresenceSource;
 use crate::state::PresenceObservation;
 
+/// How often, and at what interval, the owner of a new terminal is looked for if nothing is typed there.
+const N_SEARCHES: u32 = 10;
+const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
+
 pub(crate) struct TerminalSource {
     /// The directory of device files.
     dev: PathBuf,
     watched: Result<WatchedTerminals, io::Error>,
+    /// When the times of access are due.
     next_look: Option<Duration>,
+    /// When the owners of new terminals are due.
+    next_search: Option<Duration>,
 }
 
 struct WatchedTerminals {
@@ -38,6 +46,13 @@ struct WatchedTerminals {
     terminals: BTreeMap<i32, PathBuf>,
     /// The terminals that may not be watched, with their times of access.
     unwatched: BTreeMap<PathBuf, i64>,
+    /// The watched terminals whose owner was not found, by their watches.
+    unowned: BTreeMap<i32, UnownedTerminal>,
+}
+
+struct UnownedTerminal {
+    number: u32,
+    n_searches: u32,
 }
 
 impl TerminalSource {
@@ -47,6 +62,7 @@ impl TerminalSource {
             watched: WatchedTerminals::open(&dev),
             dev,
             next_look: Some(Duration::ZERO),
+            next_search: None,
         }
     }
 }
@@ -62,7 +78,7 @@ impl ObservedSource for TerminalSource {
     }
 
     fn next_look(&self) -> Option<Duration> {
-        self.next_look
+        self.next_look.into_iter().chain(self.next_search).min()
     }
 
     fn look(&mut self, now: BothClocks) -> Vec<PresenceObservation> {
@@ -76,8 +92,18 @@ impl ObservedSource for TerminalSource {
             Some(at) if at <= now.boot => last = watched.was_accessed().then_some(now.boot),
             Some(_) | None => {}
         }
-        if watched.has_input(&self.dev) {
+        let pts = self.dev.join("pts");
+        if watched.has_input(&pts) {
             last = Some(now.boot);
+        }
+        if self.next_search.is_some_and(|at| at <= now.boot) {
+            self.next_search = None;
+            if watched.find_owners(&pts) {
+                last = Some(now.boot);
+            }
+        }
+        if self.next_search.is_none() && !watched.unowned.is_empty() {
+            self.next_search = Some(now.boot + SEARCH_INTERVAL);
         }
         let is_waiting = self.next_look.is_some_and(|at| at > now.boot);
         if !is_waiting {
@@ -104,10 +130,11 @@ impl WatchedTerminals {
             directory,
             terminals: BTreeMap::new(),
             unwatched: BTreeMap::new(),
+            unowned: BTreeMap::new(),
         };
         let masters = owner::masters(&pts);
         for number in names(&pts).filter_map(|name| name.parse().ok()) {
-            if !masters.is_of_task(number) {
+            if masters.owner(number) != TerminalOwner::Task {
                 watched.add(pts.join(number.to_string()));
             }
         }
@@ -118,16 +145,70 @@ impl WatchedTerminals {
         Ok(watched)
     }
 
-    /// Watches a terminal, unless it is gone.
-    fn add(&mut self, path: PathBuf) {
+    /// Watches a terminal, unless it is gone. Returns the number of the watch; None if there is none.
+    fn add(&mut self, path: PathBuf) -> Option<i32> {
         match self.events.watch(&path, WatchFlags::ACCESS) {
-            Ok(watch) => drop(self.terminals.insert(watch, path)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(watch) => {
+                self.terminals.insert(watch, path);
+                Some(watch)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(_) => {
                 let at = access_time(&path).unwrap_or_default();
                 self.unwatched.insert(path, at);
+                None
             }
         }
+    }
+
+    /// Watches a terminal that was opened just now, unless it is that of a task. Returns whether a person has opened it.
+    fn add_new(&mut self, pts: &Path, number: u32) -> bool {
+        let owner = owner::owner(pts, number);
+        if owner == TerminalOwner::Task {
+            return false;
+        }
+        let path = pts.join(number.to_string());
+        let watch = self.add(path.clone());
+        if owner == TerminalOwner::Person {
+            return true;
+        }
+        if let Some(watch) = watch {
+            // No input is possible before a process holds the master.
+            let unowned = UnownedTerminal {
+                number,
+                n_searches: 0,
+            };
+            self.unowned.insert(watch, unowned);
+        }
+        // Processes of other users hold the masters of terminals that may not be watched.
+        self.unwatched.contains_key(&path)
+    }
+
+    /// Looks for the owner of each new terminal without one. Returns whether one is a person.
+    fn find_owners(&mut self, pts: &Path) -> bool {
+        let watches: Vec<i32> = self.unowned.keys().copied().collect();
+        let found = watches.into_iter().filter(|watch| {
+            let owner = self.find_owner(pts, *watch);
+            owner == Some(TerminalOwner::Person)
+        });
+        found.count() > 0
+    }
+
+    /// Looks for the owner of a new terminal, and ends the watch of that of a task. None if the terminal has an owner, or
+    /// was looked for often enough.
+    fn find_owner(&mut self, pts: &Path, watch: i32) -> Option<TerminalOwner> {
+        let unowned = self.unowned.get_mut(&watch)?;
+        let owner = owner::owner(pts, unowned.number);
+        unowned.n_searches += 1;
+        let is_last = unowned.n_searches >= N_SEARCHES;
+        if owner != TerminalOwner::Unknown || is_last {
+            self.unowned.remove(&watch);
+        }
+        if owner == TerminalOwner::Task {
+            self.terminals.remove(&watch);
+            self.events.end_watch(watch);
+        }
+        Some(owner)
     }
 
     /// Returns the last time at which any terminal was read.
@@ -153,21 +234,17 @@ impl WatchedTerminals {
     }
 
     /// Takes the new events. Returns whether a person has typed, or has opened a terminal.
-    fn has_input(&mut self, dev: &Path) -> bool {
+    fn has_input(&mut self, pts: &Path) -> bool {
         let mut has_input = false;
-        let pts = dev.join("pts");
         for event in self.events.take() {
             if event.watch == self.directory {
-                let number: Option<u32> = event.name.and_then(|name| name.parse().ok());
-                let number = number.filter(|number| !owner::is_of_task(&pts, *number));
-                has_input |= number.is_some();
-                if let Some(number) = number {
-                    self.add(pts.join(number.to_string()));
-                }
+                let number = event.name.and_then(|name| name.parse().ok());
+                has_input |= number.is_some_and(|number| self.add_new(pts, number));
             } else if event.is_end {
                 self.terminals.remove(&event.watch);
-            } else {
-                has_input |= self.terminals.contains_key(&event.watch);
+                self.unowned.remove(&event.watch);
+            } else if self.terminals.contains_key(&event.watch) {
+                has_input |= self.find_owner(pts, event.watch) != Some(TerminalOwner::Task);
             }
         }
         has_input

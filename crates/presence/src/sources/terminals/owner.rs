@@ -4,39 +4,44 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::statfs;
 use rustix::process::Pid;
 use tollgate_host::all_processes;
 
-/// How often, and at what interval, the holder of a new terminal is looked for: the file of a terminal appears a moment
-/// before its process has opened it.
-const N_SEARCHES: u32 = 5;
-const SEARCH_INTERVAL: Duration = Duration::from_millis(1);
+/// The owner of a pseudo-terminal: of the processes that hold its master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TerminalOwner {
+    /// Processes of tasks alone.
+    Task,
+    /// Another process, too.
+    Person,
+    /// No process that this one may see. The file of a terminal appears before its process has opened it.
+    Unknown,
+}
 
 /// The holders of all masters that this process may see: whether each is a process of a task.
 #[derive(Debug, Default)]
 pub(super) struct TerminalMasters(BTreeMap<u32, Vec<bool>>);
 
 impl TerminalMasters {
-    /// Returns whether tasks alone hold the master of a terminal.
-    pub(super) fn is_of_task(&self, number: u32) -> bool {
-        let holders = self.0.get(&number);
-        holders.is_some_and(|holders| holders.iter().all(|is_of_task| *is_of_task))
+    /// Returns the owner of a terminal.
+    pub(super) fn owner(&self, number: u32) -> TerminalOwner {
+        match self.0.get(&number) {
+            None => TerminalOwner::Unknown,
+            Some(holders) if holders.iter().all(|is_of_task| *is_of_task) => TerminalOwner::Task,
+            Some(_) => TerminalOwner::Person,
+        }
     }
 }
 
-/// Returns whether a terminal of the directory `pts` that was opened just now is that of a task.
-pub(super) fn is_of_task(pts: &Path, number: u32) -> bool {
-    for _ in 0..N_SEARCHES {
-        let masters = masters(pts);
-        if masters.0.contains_key(&number) {
-            return masters.is_of_task(number);
-        }
-        std::thread::sleep(SEARCH_INTERVAL);
+/// Returns the owner of a terminal of the directory `pts`.
+pub(super) fn owner(pts: &Path, number: u32) -> TerminalOwner {
+    match masters(pts).owner(number) {
+        // A process of a task has no environment for a moment while another program replaces its own.
+        TerminalOwner::Person => masters(pts).owner(number),
+        found @ (TerminalOwner::Task | TerminalOwner::Unknown) => found,
     }
-    false
 }
 
 /// Finds the holders of all masters of the terminals in the directory `pts`.
