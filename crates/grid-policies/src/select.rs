@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`pool`](ComputerPool) | the computers as a batch system sees them: which are free, and since when |
 //! | `recency_lists` | the free computers of each group in order of their release |
+//! | [`learned_logins`](LearnedLogins) | rates of the log-ins so far |
 //! | [`login_log`](LoginLog) | statistics of a year of log-ins, for policies that look ahead |
 //! | [`random`](RandomSelect), [`ordered`](FixedOrderSelect), [`expected`](ExpectedCostSelect) | the three families |
 //! | [`builtin`] | the policies by name: one table |
@@ -13,6 +14,7 @@
 
 pub mod builtin;
 mod expected;
+mod learned_logins;
 mod login_log;
 mod ordered;
 mod pool;
@@ -20,7 +22,8 @@ mod random;
 mod recency_lists;
 
 pub use builtin::{BuiltinSelectPolicy, REGISTRY, SelectBuildInputs, UnknownSelectPolicy};
-pub use expected::{CostMeasure, ExpectedCostSelect, LoginKnowledge, WaitRule};
+pub use expected::{CostMeasure, ExpectedCostSelect, LoginKnowledge, NightlyReboots, WaitRule};
+pub use learned_logins::LearnedLogins;
 pub use login_log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
 pub use ordered::FixedOrderSelect;
 pub use pool::{CampusComputer, ComputerGroup, ComputerPool};

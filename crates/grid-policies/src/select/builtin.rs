@@ -2,12 +2,12 @@
 
 use std::str::FromStr;
 
-use tollgate_model::Span;
+use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::RandomSource;
 
 use super::{
-    ComputerPool, CostMeasure, ExpectedCostSelect, FixedOrderSelect, LoginKnowledge, LoginLog,
-    RandomSelect, SelectPolicy, WaitRule,
+    ComputerPool, CostMeasure, ExpectedCostSelect, FixedOrderSelect, LearnedLogins, LoginKnowledge,
+    LoginLog, NightlyReboots, Occupant, RandomSelect, SelectPolicy, WaitRule,
 };
 
 /// A policy with a name.
@@ -24,16 +24,22 @@ pub struct BuiltinSelectPolicy {
     /// True if the policy is built from a record of log-ins, and so looks ahead if the record
     /// covers the simulated time.
     pub uses_future_logins: bool,
+    /// True if the policy may leave a computer idle although tasks wait.
+    pub waits: bool,
     build: fn(&SelectBuildInputs<'_>, &mut dyn RandomSource) -> Box<dyn SelectPolicy>,
 }
 
 /// The inputs from which a policy is built.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectBuildInputs<'g> {
-    /// The computers, all of them free.
+    /// The computers at present.
     pub pool: &'g ComputerPool,
     /// A record of log-ins on the computers.
     pub log: &'g LoginLog,
+    /// What is known of the log-ins so far.
+    pub logins: &'g LearnedLogins,
+    /// The reboots that are known of.
+    pub reboots: NightlyReboots,
 }
 
 /// Every policy, in the order in which they are listed.
@@ -78,6 +84,31 @@ impl BuiltinSelectPolicy {
     ) -> Box<dyn SelectPolicy> {
         (self.build)(grounds, draw)
     }
+
+    /// Returns the free computers of a pool in the order in which tasks that start at `now` take them. A policy that
+    /// waits returns only those that it takes now.
+    pub fn order(
+        &self,
+        mut pool: ComputerPool,
+        logins: &LearnedLogins,
+        now: Instant,
+        draw: &mut dyn RandomSource,
+    ) -> Vec<NodeId> {
+        let grounds = SelectBuildInputs {
+            pool: &pool,
+            log: &LoginLog::default(),
+            logins,
+            reboots: NightlyReboots::Unknown,
+        };
+        let mut policy = self.build(&grounds, draw);
+        let mut order = Vec::with_capacity(pool.free().len());
+        while let Some(node) = policy.choose(&pool, now, draw) {
+            pool.take(node, now);
+            policy.taken(node, Occupant::Task, now);
+            order.push(node);
+        }
+        order
+    }
 }
 
 /// Policies are equal if their names are.
@@ -100,6 +131,7 @@ const PREFER_AWAKE: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "any free computer, rather one that is awake",
     paper: MCGOUGH,
     uses_future_logins: false,
+    waits: false,
     build: |_, _| Box::new(RandomSelect { redraws: REDRAWS }),
 };
 
@@ -110,6 +142,7 @@ const LONGEST_IDLE: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "the free computer with the longest idle time between users",
     paper: MCGOUGH,
     uses_future_logins: true,
+    waits: false,
     build: |grounds, _| Box::new(FixedOrderSelect::longest_idle(grounds.pool, grounds.log)),
 };
 
@@ -120,6 +153,7 @@ const LEAST_USED_CLUSTER: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "a free computer of the cluster that users use least",
     paper: "McGough et al. 2013, section III, Rank(c)",
     uses_future_logins: true,
+    waits: false,
     build: |grounds, draw| {
         let order = FixedOrderSelect::least_used_cluster(grounds.pool, grounds.log, draw);
         Box::new(order)
@@ -133,6 +167,7 @@ const SOONEST_END: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "the free computer on which a task is expected to end soonest, by a record of log-ins",
     paper: TOLLGATE,
     uses_future_logins: true,
+    waits: false,
     build: |grounds, _| Box::new(by_record(CostMeasure::Time, grounds)),
 };
 
@@ -143,6 +178,7 @@ const LEAST_ENERGY: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "the free computer on which a task is expected to draw least energy, by a record of log-ins",
     paper: TOLLGATE,
     uses_future_logins: true,
+    waits: false,
     build: |grounds, _| Box::new(by_record(CostMeasure::Energy, grounds)),
 };
 
@@ -153,6 +189,7 @@ const SOONEST_END_ONLINE: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "as soonest-end, by the log-ins so far",
     paper: TOLLGATE,
     uses_future_logins: false,
+    waits: false,
     build: |grounds, _| Box::new(learned_online(CostMeasure::Time, grounds)),
 };
 
@@ -163,6 +200,7 @@ const LEAST_ENERGY_ONLINE: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "as least-energy, by the log-ins so far",
     paper: TOLLGATE,
     uses_future_logins: false,
+    waits: false,
     build: |grounds, _| Box::new(learned_online(CostMeasure::Energy, grounds)),
 };
 
@@ -174,6 +212,7 @@ const LEAST_ADDED_ENERGY: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "the free computer that draws least beyond what it would have drawn, by the log-ins so far",
     paper: TOLLGATE,
     uses_future_logins: false,
+    waits: false,
     build: |grounds, _| Box::new(learned_online(CostMeasure::Marginal, grounds)),
 };
 
@@ -185,6 +224,7 @@ const LEAST_ADDED_ENERGY_PATIENT: BuiltinSelectPolicy = BuiltinSelectPolicy {
     summary: "as least-added-energy, but waits for a while rather than take a computer that is much worse than others",
     paper: TOLLGATE,
     uses_future_logins: false,
+    waits: true,
     build: |grounds, _| {
         let expected = learned_online(CostMeasure::Marginal, grounds);
         Box::new(expected.with_wait_rule(WAIT_RULE))
@@ -208,16 +248,72 @@ const WAIT_RULE: WaitRule = WaitRule {
 
 fn by_record(cost: CostMeasure, grounds: &SelectBuildInputs<'_>) -> ExpectedCostSelect {
     let knowledge = LoginKnowledge::Record(grounds.log);
-    ExpectedCostSelect::new(cost, TASK_LENGTH, knowledge, grounds.pool)
+    let known = (knowledge, grounds.reboots);
+    ExpectedCostSelect::new(cost, TASK_LENGTH, known, grounds.pool)
 }
 
 fn learned_online(cost: CostMeasure, grounds: &SelectBuildInputs<'_>) -> ExpectedCostSelect {
-    ExpectedCostSelect::new(cost, TASK_LENGTH, LoginKnowledge::Learned, grounds.pool)
+    let known = (LoginKnowledge::Learned(grounds.logins), grounds.reboots);
+    ExpectedCostSelect::new(cost, TASK_LENGTH, known, grounds.pool)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::select::CampusComputer;
+    use tollgate_model::{Power, Watts};
+
+    struct Steps(f64);
+
+    impl RandomSource for Steps {
+        fn unit(&mut self) -> f64 {
+            self.0 = (self.0 + 0.37).fract();
+            self.0
+        }
+    }
+
+    /// Two rooms of two computers; the second room draws twice as much, and nobody ever comes there.
+    fn rooms() -> (ComputerPool, LearnedLogins) {
+        let power = |active| Power {
+            active: Watts(active),
+            idle: Watts(active / 2.0),
+            asleep: Watts(2.0),
+        };
+        let computer = |node: u32| CampusComputer {
+            cluster: node / 2,
+            power: power(100.0 * f64::from(node / 2 + 1)),
+        };
+        let mut pool = ComputerPool::new((0..4).map(computer).collect(), Span::from_secs(600));
+        let mut logins = LearnedLogins::before_any(&pool);
+        for minute in 0..20 {
+            let now = Instant::from_secs(60 * minute);
+            logins.record_login(0, now);
+            logins.record_open(0, now + Span::from_secs(30));
+        }
+        let now = Instant::from_secs(1100);
+        pool.take(NodeId(3), now);
+        pool.release(NodeId(3), now);
+        pool.take(NodeId(0), now);
+        (pool, logins)
+    }
+
+    #[test]
+    fn free_computers_are_ordered_as_tasks_take_them() {
+        let order = |name: &str| -> Vec<u32> {
+            let (pool, logins) = rooms();
+            let policy: &BuiltinSelectPolicy = name.parse().unwrap();
+            let order = policy.order(pool, &logins, Instant::from_secs(1200), &mut Steps(0.0));
+            order.iter().map(|node| node.0).collect()
+        };
+        // Users come to the first room each minute: the second is safer, and there the computer that was left last.
+        assert_eq!(order("soonest-end-online"), [3, 2, 1]);
+        assert_eq!(order("least-energy-online"), [3, 2, 1]);
+        // The first is awake already.
+        assert_eq!(order("prefer-awake")[0], 3);
+        let mut all = order("prefer-awake");
+        all.sort_unstable();
+        assert_eq!(all, [1, 2, 3]);
+    }
 
     #[test]
     fn names_are_registered_once_and_found() {

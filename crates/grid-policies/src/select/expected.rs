@@ -5,12 +5,10 @@
 //! restarts whenever it is evicted, then holds computers for (exp(h T) - 1) / h on average. That is the mean
 //! time until the end of the first gap of length T in a Poisson process.
 
-mod learned;
-
 use tollgate_model::{Instant, NodeId, Span};
 use tollgate_policy::RandomSource;
 
-use self::learned::LearnedRates;
+use super::learned_logins::LearnedLogins;
 use super::login_log::{HOURS_OF_WEEK, LoginLog, hour_of_week};
 use super::recency_lists::RecencyLists;
 use super::{ComputerGroup, ComputerPool, Occupant, SelectPolicy};
@@ -32,8 +30,17 @@ pub enum CostMeasure {
 pub enum LoginKnowledge<'l> {
     /// A record of log-ins. If the record covers the simulated time itself, the policy looks ahead.
     Record(&'l LoginLog),
-    /// The log-ins so far.
-    Learned,
+    /// The log-ins so far, to which the policy adds those that it is shown.
+    Learned(&'l LearnedLogins),
+}
+
+/// The hours at which all computers are rebooted, as a policy knows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NightlyReboots {
+    /// Between ten to five and ten past, as on the campus of McGough et al.
+    AtFive,
+    /// None that the policy knows of.
+    Unknown,
 }
 
 /// The rule for letting a task wait although a computer is free.
@@ -57,6 +64,9 @@ pub struct ExpectedCostSelect {
     /// The assumed length of a task, in hours.
     length_h: f64,
     rates: LoginRates,
+    /// By computer.
+    cluster_of: Vec<u32>,
+    reboots: NightlyReboots,
     /// By group: the free computers, the most recently left first.
     free_by_recency: RecencyLists,
     /// The minute of the clock to which `costs` belongs. Costs are computed once per minute,
@@ -70,7 +80,11 @@ pub struct ExpectedCostSelect {
 enum LoginRates {
     /// By hour of the week and cluster, in log-ins per hour.
     Record(Vec<Vec<f64>>),
-    Learned(LearnedRates),
+    Learned {
+        logins: LearnedLogins,
+        /// The rates in the three hours from now on, by cluster.
+        current: [Vec<f64>; 3],
+    },
 }
 
 /// The lowest rate: no computer is safe forever.
@@ -96,7 +110,7 @@ impl ExpectedCostSelect {
     pub fn new(
         cost: CostMeasure,
         length: Span,
-        knowledge: LoginKnowledge<'_>,
+        (knowledge, reboots): (LoginKnowledge<'_>, NightlyReboots),
         pool: &ComputerPool,
     ) -> Self {
         Self {
@@ -106,9 +120,14 @@ impl ExpectedCostSelect {
             length_h: hours(length),
             rates: match knowledge {
                 LoginKnowledge::Record(log) => LoginRates::Record(rates_by_hour(log)),
-                LoginKnowledge::Learned => LoginRates::Learned(LearnedRates::new(pool)),
+                LoginKnowledge::Learned(logins) => LoginRates::Learned {
+                    logins: logins.clone(),
+                    current: Default::default(),
+                },
             },
-            free_by_recency: RecencyLists::new(pool.groups(), pool.computers().len()),
+            cluster_of: pool.computers().iter().map(|one| one.cluster).collect(),
+            reboots,
+            free_by_recency: RecencyLists::new(pool),
             minute: None,
             costs: Vec::new(),
         }
@@ -145,10 +164,9 @@ impl ExpectedCostSelect {
             return;
         }
         self.minute = Some(minute);
-        let reboots = match REBOOT_MINUTES.contains(&minute.rem_euclid(MINUTES_OF_DAY)) {
-            true => REBOOT_RATE,
-            false => 0.0,
-        };
+        let is_before_reboot = self.reboots == NightlyReboots::AtFive
+            && REBOOT_MINUTES.contains(&minute.rem_euclid(MINUTES_OF_DAY));
+        let reboots = if is_before_reboot { REBOOT_RATE } else { 0.0 };
         let start = Instant::from_micros(minute * MINUTE_US);
         let (hour, within) = hour_of_week(start);
         let weights = [
@@ -159,7 +177,13 @@ impl ExpectedCostSelect {
         let places = [0, 1, 2].map(|ahead| (hour + ahead) % HOURS_OF_WEEK);
         let rates = match &mut self.rates {
             LoginRates::Record(rates) => places.map(|place| rates[place].as_slice()),
-            LoginRates::Learned(learned) => learned.rates(start, places),
+            LoginRates::Learned { logins, current } => {
+                for (rates, place) in current.iter_mut().zip(places) {
+                    rates.clear();
+                    rates.extend(logins.rates(start, place));
+                }
+                current.each_ref().map(Vec::as_slice)
+            }
         };
         self.costs.clear();
         for group in pool.groups() {
@@ -218,15 +242,15 @@ impl SelectPolicy for ExpectedCostSelect {
 
     fn taken(&mut self, node: NodeId, by: Occupant, now: Instant) {
         self.free_by_recency.remove(node);
-        if let (LoginRates::Learned(learned), Occupant::User) = (&mut self.rates, by) {
-            learned.record_login(node, now);
+        if let (LoginRates::Learned { logins, .. }, Occupant::User) = (&mut self.rates, by) {
+            logins.record_login(self.cluster_of[node.index()] as usize, now);
         }
     }
 
     fn freed(&mut self, node: NodeId, by: Occupant, now: Instant) {
         self.free_by_recency.push(node);
-        if let (LoginRates::Learned(learned), Occupant::User) = (&mut self.rates, by) {
-            learned.record_logout(node, now);
+        if let (LoginRates::Learned { logins, .. }, Occupant::User) = (&mut self.rates, by) {
+            logins.record_open(self.cluster_of[node.index()] as usize, now);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use tollgate_model::NodeId;
 
-use super::pool::ComputerGroup;
+use super::pool::ComputerPool;
 
 /// A list for each group of computers: a computer is added first, and removed from any place, in
 /// constant time.
@@ -23,8 +23,10 @@ struct RecencyLink {
 }
 
 impl RecencyLists {
-    /// Creates lists of all members; the last member of a group comes first.
-    pub(super) fn new(groups: &[ComputerGroup], computers: usize) -> Self {
+    /// Creates lists of the free computers of a pool. One that was left later comes first, of those left together the
+    /// one with the highest index.
+    pub(super) fn new(pool: &ComputerPool) -> Self {
+        let (groups, computers) = (pool.groups(), pool.computers().len());
         let alone = |place: usize| RecencyLink {
             newer: place as u32,
             older: place as u32,
@@ -36,8 +38,11 @@ impl RecencyLists {
         for (number, group) in (0..).zip(groups) {
             for node in &group.members {
                 lists.group_of[node.index()] = number;
-                lists.push(*node);
             }
+            let members = group.members.iter().copied();
+            let mut free: Vec<NodeId> = members.filter(|&node| pool.is_free(node)).collect();
+            free.sort_by_key(|&node| pool.since(node));
+            free.into_iter().for_each(|node| lists.push(node));
         }
         lists
     }
@@ -72,21 +77,19 @@ impl RecencyLists {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::select::CampusComputer;
     use proptest::prelude::*;
-    use tollgate_model::{Power, Watts};
+    use tollgate_model::{Power, Span, Watts};
 
     proptest! {
         #[test]
         fn first_is_the_last_added_of_those_left(changes in prop::collection::vec(0u32..8, 0..60)) {
             let power = Power { active: Watts(1.0), idle: Watts(1.0), asleep: Watts(1.0) };
-            let group = |cluster: u32| ComputerGroup {
-                cluster,
-                power,
-                members: (0..8).map(NodeId).filter(|node| node.0 % 2 == cluster).collect(),
-            };
-            let groups = [group(0), group(1)];
-            let mut lists = RecencyLists::new(&groups, 8);
-            let mut plain = groups.map(|group| group.members);
+            let computers = (0..8).map(|node| CampusComputer { cluster: node % 2, power });
+            let pool = ComputerPool::new(computers.collect(), Span::ZERO);
+            let mut lists = RecencyLists::new(&pool);
+            let groups: Vec<Vec<NodeId>> = pool.groups().iter().map(|group| group.members.clone()).collect();
+            let mut plain = groups;
             for change in changes {
                 let (node, group) = (NodeId(change), change as usize % 2);
                 match plain[group].iter().position(|known| *known == node) {

@@ -11,7 +11,7 @@ use tollgate_grid_policies::retry::{
     EvictionFilter, FinishedTasks, RetryDecision, RetryPolicy, TaskHistory,
 };
 use tollgate_grid_policies::select::{
-    self, ComputerPool, Occupant, SelectBuildInputs, SelectPolicy,
+    self, ComputerPool, LearnedLogins, NightlyReboots, Occupant, SelectBuildInputs, SelectPolicy,
 };
 use tollgate_model::{Energy, EvictionCause, Instant, NodeId, Span};
 use tollgate_policy::RandomSource;
@@ -161,6 +161,8 @@ impl<'e> CampusSim<'e> {
         let grounds = SelectBuildInputs {
             pool: &pool,
             log: &environment.log,
+            logins: &LearnedLogins::before_any(&pool),
+            reboots: NightlyReboots::AtFive,
         };
         Self {
             retry: &policies.retry,

@@ -1,19 +1,21 @@
 //! Rates learned from the log-ins so far.
 
-use tollgate_model::{Instant, NodeId};
+use serde::{Deserialize, Serialize};
+use tollgate_model::Instant;
 
-use crate::select::login_log::{HOURS_OF_WEEK, hour_of_week};
-use crate::select::pool::ComputerPool;
+use super::login_log::{HOURS_OF_WEEK, hour_of_week};
+use super::pool::ComputerPool;
 
 /// Log-ins and the time in which log-ins were possible, by cluster and hour of the week. Old counts
 /// decay: each week counts for less than the next, so that the rates follow terms and holidays.
-#[derive(Clone, Debug)]
-pub(super) struct LearnedRates {
-    cluster_of: Vec<u32>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LearnedLogins {
     /// By hour of the week and cluster.
     cells: Vec<Vec<LoginExposure>>,
     /// By cluster: number of computers without a user now.
     open: Vec<f64>,
+    /// By cluster: number of log-ins ever.
+    seen: Vec<u64>,
     /// By cluster: log-ins, and the number expected if the cluster were like all others.
     popularity: Vec<ClusterPopularity>,
     /// The hour since the origin that is being counted.
@@ -21,11 +23,9 @@ pub(super) struct LearnedRates {
     /// By cluster: the time up to which `exposure` of the hour is counted, in hours since the
     /// origin.
     counted_until_h: Vec<f64>,
-    /// The rates returned last.
-    last_rates: [Vec<f64>; 3],
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct LoginExposure {
     /// Log-ins.
     logins: f64,
@@ -33,7 +33,7 @@ struct LoginExposure {
     exposure: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct ClusterPopularity {
     logins: f64,
     expected: f64,
@@ -46,45 +46,71 @@ const WEEKLY_DECAY: f64 = 0.85;
 /// campus at this hour with the cluster's popularity at other hours.
 const PRIOR_LOGINS: f64 = 1.0;
 
-impl LearnedRates {
-    pub(super) fn new(pool: &ComputerPool) -> Self {
-        let cluster_of: Vec<u32> = pool.computers().iter().map(|one| one.cluster).collect();
-        let clusters = cluster_of.iter().max().map_or(0, |&most| most as usize + 1);
-        let mut open = vec![0.0; clusters];
-        for &cluster in &cluster_of {
-            open[cluster as usize] += 1.0;
+impl LearnedLogins {
+    /// Creates the state before the first log-in at a pool of computers that are all free, from the origin on.
+    pub fn before_any(pool: &ComputerPool) -> Self {
+        let clusters = pool.computers().iter().map(|one| one.cluster as usize);
+        let mut logins = Self::default();
+        for cluster in clusters {
+            logins.add_cluster(cluster);
+            logins.open[cluster] += 1.0;
         }
-        Self {
-            cluster_of,
-            cells: vec![vec![LoginExposure::default(); clusters]; HOURS_OF_WEEK],
-            open,
-            popularity: vec![ClusterPopularity::default(); clusters],
-            hour: 0,
-            counted_until_h: vec![0.0; clusters],
-            last_rates: Default::default(),
-        }
+        logins
     }
 
-    pub(super) fn record_login(&mut self, node: NodeId, now: Instant) {
-        let (cluster, place) = self.update_exposure(node, now);
-        self.cells[place][cluster].logins += 1.0;
-        self.open[cluster] -= 1.0;
-    }
-
-    pub(super) fn record_logout(&mut self, node: NodeId, now: Instant) {
-        let (cluster, _) = self.update_exposure(node, now);
+    /// Records that a computer of a cluster can be logged in at from `now` on: a user left it, or it was switched on.
+    pub fn record_open(&mut self, cluster: usize, now: Instant) {
+        if self.open.is_empty() {
+            self.hour = hour_since_origin(now);
+        }
+        self.add_cluster(cluster);
+        self.update_exposure(cluster, now);
         self.open[cluster] += 1.0;
     }
 
-    /// Counts the exposure of the computer's cluster until now; returns the cluster and the hour of
-    /// the week.
-    fn update_exposure(&mut self, node: NodeId, now: Instant) -> (usize, usize) {
+    /// Records that a computer of a cluster cannot be logged in at any more, without that anyone came: it is off, or
+    /// closed.
+    pub fn record_closed(&mut self, cluster: usize, now: Instant) {
+        self.update_exposure(cluster, now);
+        self.open[cluster] -= 1.0;
+    }
+
+    /// Records that a user comes to a computer of a cluster.
+    pub fn record_login(&mut self, cluster: usize, now: Instant) {
+        let place = self.update_exposure(cluster, now);
+        self.cells[place][cluster].logins += 1.0;
+        self.seen[cluster] += 1;
+        self.open[cluster] -= 1.0;
+    }
+
+    /// Returns the number of log-ins at a cluster so far: each ended a time without a user.
+    pub fn seen(&self, cluster: usize) -> u64 {
+        self.seen.get(cluster).copied().unwrap_or(0)
+    }
+
+    fn add_cluster(&mut self, cluster: usize) {
+        if cluster < self.open.len() {
+            return;
+        }
+        let n_clusters = cluster + 1;
+        self.cells.resize(HOURS_OF_WEEK, Vec::new());
+        for cells in &mut self.cells {
+            cells.resize(n_clusters, LoginExposure::default());
+        }
+        self.open.resize(n_clusters, 0.0);
+        self.seen.resize(n_clusters, 0);
+        self.popularity
+            .resize(n_clusters, ClusterPopularity::default());
+        self.counted_until_h.resize(n_clusters, self.hour as f64);
+    }
+
+    /// Counts the exposure of a cluster until now; returns the hour of the week.
+    fn update_exposure(&mut self, cluster: usize, now: Instant) -> usize {
         self.advance_hours(now);
-        let cluster = self.cluster_of[node.index()] as usize;
         let now_h = now.as_secs_f64() / 3600.0;
         let place = hour_of_week(now).0;
         self.add_exposure(cluster, place, now_h);
-        (cluster, place)
+        place
     }
 
     fn add_exposure(&mut self, cluster: usize, place: usize, until_h: f64) {
@@ -95,7 +121,7 @@ impl LearnedRates {
 
     /// Closes the hours that have passed.
     fn advance_hours(&mut self, now: Instant) {
-        let hour = (now.as_secs_f64() / 3600.0).floor() as i64;
+        let hour = hour_since_origin(now);
         while self.hour < hour {
             let place = self.hour.rem_euclid(HOURS_OF_WEEK as i64) as usize;
             let end_h = (self.hour + 1) as f64;
@@ -132,20 +158,17 @@ impl LearnedRates {
         (exposure > 0.0).then(|| came / exposure)
     }
 
-    /// Returns the rates of each cluster at some hours of the week, in log-ins per hour.
-    pub(super) fn rates(&mut self, now: Instant, places: [usize; 3]) -> [&[f64]; 3] {
+    /// Returns the rate of each cluster at an hour of the week, in log-ins per hour of a computer without a user.
+    pub fn rates(&mut self, now: Instant, place: usize) -> impl Iterator<Item = f64> {
         self.advance_hours(now);
-        let mut answer = std::mem::take(&mut self.last_rates);
-        for (rates, place) in answer.iter_mut().zip(places) {
-            let campus = self.campus_rate(place).unwrap_or(0.0);
-            rates.clear();
-            let known = self.cells[place].iter().zip(&self.popularity);
-            rates.extend(known.map(|(cell, fame)| cell.rate(campus * fame.factor())));
-        }
-        self.last_rates = answer;
-        let [now, next, later] = &self.last_rates;
-        [now, next, later]
+        let campus = self.campus_rate(place).unwrap_or(0.0);
+        let known = self.cells[place].iter().zip(&self.popularity);
+        known.map(move |(cell, fame)| cell.rate(campus * fame.factor()))
     }
+}
+
+fn hour_since_origin(now: Instant) -> i64 {
+    (now.as_secs_f64() / 3600.0).floor() as i64
 }
 
 impl ClusterPopularity {
