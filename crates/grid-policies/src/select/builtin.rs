@@ -263,6 +263,8 @@ mod tests {
     use crate::select::CampusComputer;
     use tollgate_model::{Power, Watts};
 
+    const A_WEEK_LATER: Instant = Instant::from_secs(7 * 86_400 + 3600);
+
     struct Steps(f64);
 
     impl RandomSource for Steps {
@@ -285,12 +287,12 @@ mod tests {
         };
         let mut pool = ComputerPool::new((0..4).map(computer).collect(), Span::from_secs(600));
         let mut logins = LearnedLogins::before_any(&pool);
-        for minute in 0..20 {
-            let now = Instant::from_secs(60 * minute);
+        for twenty_minutes in 0..3 * 24 {
+            let now = Instant::from_secs(1200 * twenty_minutes);
             logins.record_login(0, now);
             logins.record_open(0, now + Span::from_secs(30));
         }
-        let now = Instant::from_secs(1100);
+        let now = A_WEEK_LATER - Span::from_secs(100);
         pool.take(NodeId(3), now);
         pool.release(NodeId(3), now);
         pool.take(NodeId(0), now);
@@ -302,12 +304,13 @@ mod tests {
         let order = |name: &str| -> Vec<u32> {
             let (pool, logins) = rooms();
             let policy: &BuiltinSelectPolicy = name.parse().unwrap();
-            let order = policy.order(pool, &logins, Instant::from_secs(1200), &mut Steps(0.0));
+            let order = policy.order(pool, &logins, A_WEEK_LATER, &mut Steps(0.0));
             order.iter().map(|node| node.0).collect()
         };
         // Users come to the first room each minute: the second is safer, and there the computer that was left last.
         assert_eq!(order("soonest-end-online"), [3, 2, 1]);
-        assert_eq!(order("least-energy-online"), [3, 2, 1]);
+        // A restart there now and then costs less than twice the power.
+        assert_eq!(order("least-energy-online"), [1, 3, 2]);
         // The first is awake already.
         assert_eq!(order("prefer-awake")[0], 3);
         let mut all = order("prefer-awake");
