@@ -3,10 +3,12 @@
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
+use serde::{Deserialize, Serialize};
+
 use crate::time::Span;
 
 /// A power draw in watts; finite and not negative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub struct Watts(pub f64);
 
 /// An amount of energy, stored in joules. Negative where a difference is meant.
@@ -16,7 +18,7 @@ pub struct Energy {
 }
 
 /// The power draw of a computer in each of its states.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Power {
     /// Power while a user or a task is present.
     pub active: Watts,
@@ -24,6 +26,15 @@ pub struct Power {
     pub idle: Watts,
     /// Power while the computer sleeps, until it is woken.
     pub asleep: Watts,
+}
+
+impl Power {
+    /// The usual desktop of McGough, Forshaw, Gerrard and Wheater (2013), Table I, class "normal".
+    pub const OF_DESKTOP: Self = Self {
+        active: Watts(57.0),
+        idle: Watts(40.0),
+        asleep: Watts(2.0),
+    };
 }
 
 impl Watts {

@@ -9,6 +9,7 @@ use tollgate_model::{Instant, JobId};
 
 use crate::abandonment::FinishedHistory;
 use crate::command::Submission;
+use crate::desktops::DesktopLogins;
 use crate::job_classes::JobClasses;
 use crate::jobs::JobTable;
 use crate::output::{AdmissionState, SubmitOutcome};
@@ -40,6 +41,8 @@ pub struct Core {
     pub(crate) scratch: ProbeScratch,
     /// The evictions of tasks that finished.
     pub(crate) finished: FinishedHistory,
+    /// The log-ins at computers that people work at.
+    pub(crate) desktops: DesktopLogins,
     /// Within a step: jobs that need not wait any more and get their decision now.
     pub(crate) released: Vec<u64>,
     /// Within a step: finished jobs that ended with success, as dependent jobs may require.
@@ -64,6 +67,7 @@ pub struct CoreSnapshot {
     resources: ResourceNames,
     host_names: HostNames,
     finished: FinishedHistory,
+    desktops: DesktopLogins,
     now: Instant,
     shadow: Option<ShadowSnapshot>,
 }
@@ -84,6 +88,7 @@ impl Core {
             resources: ResourceNames::default(),
             host_names: HostNames::default(),
             finished: FinishedHistory::default(),
+            desktops: DesktopLogins::default(),
             now: Instant::ZERO,
             effects: Vec::new(),
             scratch: ProbeScratch::default(),
@@ -177,6 +182,7 @@ impl Core {
             resources: self.resources.clone(),
             host_names: self.host_names.clone(),
             finished: self.finished.clone(),
+            desktops: self.desktops.clone(),
             now: self.now,
             shadow: self.shadow.as_mut().map(|shadow| shadow.save()),
         }
@@ -200,6 +206,7 @@ impl Core {
             resources: saved.resources,
             host_names: saved.host_names,
             finished: saved.finished,
+            desktops: saved.desktops,
             now: saved.now,
             shadow: known.map(Box::new),
             ..Self::new(rules)

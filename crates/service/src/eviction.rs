@@ -8,11 +8,11 @@
 use tollgate_gate::{GateInput, OnEviction};
 use tollgate_grid_policies::retry::{EvictionFilter, RetryDecision, RetryPolicy, TaskHistory};
 use tollgate_model::{EvictionCause, LimitOwner, Span, TaskId};
-use tollgate_policy::RandomSource;
 
 use crate::abandonment::Abandonment;
 use crate::active_task::ActiveTask;
 use crate::core::Core;
+use crate::draws::SeededDraws;
 use crate::output::{CommandError, RowChange, StepOutput};
 
 /// The decision about an evicted task.
@@ -26,25 +26,9 @@ pub(crate) enum Verdict {
     Abandon,
 }
 
-/// Random numbers that follow from the evicted attempt alone, so that a decision is the same when it is repeated.
-struct AttemptDraws(u64);
-
-impl AttemptDraws {
-    fn of(task: TaskId, attempt: u32) -> Self {
-        Self(task.job ^ u64::from(task.task) << 32 ^ u64::from(attempt) << 17)
-    }
-}
-
-impl RandomSource for AttemptDraws {
-    /// The generator `SplitMix64` of Steele, Lea and Flood (2014).
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((bits >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
-    }
+/// Returns random numbers that follow from the evicted attempt alone.
+fn draws_of(task: TaskId, attempt: u32) -> SeededDraws {
+    SeededDraws::new(task.job ^ u64::from(task.task) << 32 ^ u64::from(attempt) << 17)
 }
 
 impl ActiveTask {
@@ -126,7 +110,7 @@ impl Core {
             held,
         });
         let is_over = live.is_requeued || is_cancelled || !requeues;
-        let mut draws = AttemptDraws::of(task, live.attempt);
+        let mut draws = draws_of(task, live.attempt);
         let rules = [(LimitOwner::User, own), (LimitOwner::Site, Some(site))];
         let exceeded = rules.into_iter().find_map(|(by, rule)| {
             let rule = rule?;

@@ -23,6 +23,8 @@
 //! | `at_risk` | promises whose chance to be kept is low |
 //! | `late_start` | attempts whose program the engine has not started yet |
 //! | `cut_short` | runs that the end of their host cuts short |
+//! | `desktops` | the log-ins at computers that people work at, and the order in which tasks take idle ones |
+//! | `draws` | random numbers of decisions |
 //! | `eviction`, `abandonment` | evicted tasks, which a rule may abandon |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
 //! | `requeue` | running tasks that their user queues again |
@@ -53,6 +55,8 @@ mod core;
 mod counter_offer;
 mod cut_short;
 mod dependency;
+mod desktops;
+mod draws;
 mod early_tasks;
 mod effects;
 mod eviction;
@@ -100,6 +104,7 @@ pub use command::{
     ArraySpec, DependencyCondition, EarlyTasks, JobChange, JobDependency, ServiceCommand,
     Submission, SubmissionOptions,
 };
+pub use desktops::{DesktopChoice, DesktopLogins};
 pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use output::{
@@ -119,5 +124,6 @@ pub use task_ranges::{BadTaskRanges, TaskRanges};
 pub use tollgate_forecast::{BeliefBasis, ClassChange, Doubt};
 pub use tollgate_gate::JobPrediction;
 pub use tollgate_grid_policies::retry::{RetryError, RetryPolicy};
+pub use tollgate_grid_policies::select::{BuiltinSelectPolicy, UnknownSelectPolicy};
 pub use unfinished::UnfinishedCounts;
 pub use wait_cause::WaitCause;

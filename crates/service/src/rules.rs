@@ -8,6 +8,7 @@ use tollgate_model::{
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 
 use crate::command::Submission;
+use crate::desktops::{DesktopChoice, StoredChoice};
 
 /// Seconds of one core that the price refers to.
 const CORE_HOUR_S: f64 = 3600.0;
@@ -38,6 +39,8 @@ pub struct AdmissionRules {
     pub start_delay: Span,
     /// The rule for tasks that are evicted from computers that others use.
     pub evictions: RetryPolicy,
+    /// The choice among idle computers that others use; None takes them in the order in which they came.
+    pub choose: Option<DesktopChoice>,
 }
 
 /// The serialisable form of the rules. Equal forms decide alike.
@@ -56,6 +59,8 @@ pub struct StoredRules {
     start_delay: Span,
     #[serde(default = "RetryPolicy::forever")]
     evictions: RetryPolicy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    choose: Option<StoredChoice>,
 }
 
 fn is_zero(span: &Span) -> bool {
@@ -76,6 +81,7 @@ impl AdmissionRules {
             shadow: self.shadow.as_ref().map(ToString::to_string),
             start_delay: self.start_delay,
             evictions: self.evictions.clone(),
+            choose: self.choose.as_ref().map(DesktopChoice::to_stored),
         }
     }
 
@@ -100,6 +106,10 @@ impl AdmissionRules {
             },
             start_delay: written.start_delay,
             evictions: written.evictions.clone(),
+            choose: match &written.choose {
+                Some(stored) => Some(DesktopChoice::from_stored(stored)?),
+                None => None,
+            },
         })
     }
 

@@ -99,6 +99,7 @@ impl Core {
                 let done = self.apply_input(input, step);
                 if done.is_ok() && offer.is_desktop {
                     self.note_use(worker, offer.in_use, step);
+                    self.note_desktop(worker, (true, offer.in_use));
                 }
                 done
             }
@@ -238,6 +239,7 @@ impl Core {
         input: GateInput,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
+        self.order_desktops();
         let answer = self.gate.handle(self.now, input, &mut self.effects);
         self.apply_effects(step);
         answer.map(|_| ()).map_err(CommandError::Gate)
@@ -248,6 +250,7 @@ impl Core {
     fn run_passes(&mut self, step: &mut StepOutput) {
         self.refresh_beliefs(step);
         loop {
+            self.order_desktops();
             self.gate.run_pass(self.now, &mut self.effects);
             self.apply_effects(step);
             let decided = self.decide_released(step);

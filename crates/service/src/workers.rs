@@ -61,6 +61,7 @@ impl Core {
             },
             step,
         )?;
+        self.note_desktop(worker, (false, None));
         for task in dedicated {
             self.dedicate(task);
         }
@@ -82,6 +83,7 @@ impl Core {
         };
         self.apply_input(input, step)?;
         self.note_use(worker, cause, step);
+        self.note_desktop(worker, (true, cause));
         Ok(())
     }
 

@@ -306,6 +306,8 @@ impl CliError for ConfigError {
             | Self::Policy { .. }
             | Self::Policies { .. }
             | Self::Rule { .. }
+            | Self::SelectPolicy(_)
+            | Self::Power { .. }
             | Self::WrongMarket { .. }
             | Self::ExternalPolicy { .. }
             | Self::Notices(_)

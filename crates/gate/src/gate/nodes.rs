@@ -169,6 +169,12 @@ impl Gate {
         self.policy.nodes_changed(View::new(&self.state, now));
     }
 
+    /// Sets the order in which jobs take desktops; see [`tollgate_policy::ClusterState::set_host_order`]. The next input
+    /// shows what changes by it.
+    pub fn set_host_order(&mut self, order: &[usize]) {
+        self.state.set_host_order(order);
+    }
+
     /// Sets the times in which no job runs. The next input shows what changes by it.
     pub fn set_maintenance(&mut self, now: Instant, calendar: MaintenanceCalendar) {
         self.state.set_maintenance(calendar);

@@ -40,6 +40,8 @@ struct HostProfile {
     closes: Instant,
     /// Whether people work at it.
     is_desktop: bool,
+    /// Its place among desktops; 0 of other hosts.
+    rank: u32,
     procs: CapacityProfile,
     devices: Vec<UnitProfile>,
 }
@@ -100,6 +102,7 @@ impl FreeProfile {
             name: None,
             closes: Instant::MAX,
             is_desktop: false,
+            rank: 0,
             procs: profile(now, idle, running, released),
             devices: Vec::new(),
         };
@@ -342,6 +345,7 @@ impl HostProfile {
                     name: host.terms.name,
                     closes: host.terms.closes.unwrap_or(Instant::MAX),
                     is_desktop: host.terms.is_desktop,
+                    rank: host.rank,
                     procs: profile(view.now, view.n_idle_in(host.nodes), running, released),
                     devices: devices.collect(),
                 }
@@ -349,7 +353,13 @@ impl HostProfile {
             .collect();
         all.sort_by_key(|host| {
             let is_dedicated = !host.is_desktop;
-            (is_dedicated, host.closes, n_devices(host.host), host.host)
+            (
+                is_dedicated,
+                host.rank,
+                host.closes,
+                n_devices(host.host),
+                host.host,
+            )
         });
         all
     }

@@ -3,8 +3,8 @@
 //!
 //! The rule is that of [`timetable`](super::timetable). Jobs are taken in order, the first that does not fit
 //! gets the only reservation, and a later one starts if that job could still start when reserved. A job fits
-//! if it would end, by its reserved run time, before its hosts close. It takes processors of desktops first,
-//! then of the hosts that close first, then of those with the fewest devices. Promised jobs take none of desktops.
+//! if it would end, by its reserved run time, before its hosts close. It takes processors of desktops first
+//! in their order, then of the hosts that close first, then of those with the fewest devices. Promised jobs take none of desktops.
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -28,6 +28,8 @@ struct HostRoom {
     name: Option<HostNameIndex>,
     /// Whether people work at it.
     is_desktop: bool,
+    /// Its place among desktops; 0 of other hosts.
+    rank: u32,
 }
 
 /// The resources that jobs take of one host.
@@ -162,6 +164,7 @@ impl HostMachine {
                 closes: host.terms.closes.unwrap_or(Instant::MAX),
                 name: host.terms.name,
                 is_desktop: host.terms.is_desktop,
+                rank: host.rank,
             })
             .collect();
         let n_devices = |room: &HostRoom| -> u32 {
@@ -170,7 +173,13 @@ impl HostMachine {
         };
         rooms.sort_by_key(|room| {
             let is_dedicated = !room.is_desktop;
-            (is_dedicated, room.closes, n_devices(room), room.host)
+            (
+                is_dedicated,
+                room.rank,
+                room.closes,
+                n_devices(room),
+                room.host,
+            )
         });
         Self {
             now: view.now,

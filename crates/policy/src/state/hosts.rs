@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{
-    Credits, HostTerms, Instant, JobId, MAX_RESOURCES, NodeId, NodeRange, PlacementNeeds,
+    Credits, HostTerms, Instant, JobId, JobSpec, MAX_RESOURCES, NodeId, NodeRange, PlacementNeeds,
     ResourceCounts, ResourceIndex,
 };
 
@@ -22,6 +22,8 @@ pub struct Host {
     pub opened: Instant,
     /// Its resources.
     pub terms: HostTerms,
+    /// Its place in the order in which jobs take desktops; 0 without an order.
+    pub rank: u32,
     /// By resource: the devices that are taken, lowest first, a bit each.
     taken: Vec<u64>,
 }
@@ -187,6 +189,7 @@ impl ClusterState {
             nodes,
             opened: now,
             terms,
+            rank: 0,
             taken: Vec::new(),
         };
         match self.hosts.iter_mut().find(|host| host.nodes == nodes) {
@@ -200,6 +203,37 @@ impl ClusterState {
         if let Some(host) = self.host_of(nodes) {
             self.hosts[host].terms.closes = Some(closes);
         }
+    }
+
+    /// Sets the order in which jobs take desktops, as indices into [`ClusterState::hosts`]. The others come after them.
+    pub fn set_host_order(&mut self, order: &[usize]) {
+        let last = u32::try_from(order.len()).unwrap_or(u32::MAX);
+        let desktops = self.hosts.iter_mut().filter(|host| host.terms.is_desktop);
+        desktops.for_each(|host| host.rank = last);
+        for (rank, &host) in (0..).zip(order) {
+            self.hosts[host].rank = rank;
+        }
+    }
+
+    /// Returns the idle processors that a job takes if its policy leaves open on which hosts it runs: a job without a
+    /// deadline takes desktops first, another takes them last.
+    pub(super) fn idle_parts(&self, spec: &JobSpec) -> Vec<HostPart> {
+        let desktops_last = spec.sla.deadline.is_some();
+        let mut hosts: Vec<usize> = (0..self.hosts.len()).collect();
+        hosts.sort_by_key(|&host| {
+            let host = &self.hosts[host];
+            (host.terms.is_desktop == desktops_last, host.rank)
+        });
+        let mut missing = spec.procs;
+        let mut parts = Vec::new();
+        for host in hosts {
+            let procs = self.n_idle_in(self.hosts[host].nodes).min(missing);
+            missing -= procs;
+            if procs > 0 {
+                parts.push(HostPart { host, procs });
+            }
+        }
+        parts
     }
 
     /// Sets the licences of the site: which resources they are, and how many there are of each.

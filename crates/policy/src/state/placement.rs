@@ -8,8 +8,13 @@ use crate::toolkit::BlockEntry as _;
 
 /// Starts and ends of jobs.
 impl ClusterState {
-    /// Starts a queued job exclusively on the lowest idle nodes.
+    /// Starts a queued job exclusively on the lowest idle nodes. With desktops it takes processors by host: a job without
+    /// a deadline those of desktops first, in their order, and another those of desktops last.
     pub fn start_exclusive(&mut self, id: JobId, now: Instant, price: Credits) {
+        if self.has_desktops() {
+            let parts = self.idle_parts(&self.jobs[id.index()].spec);
+            return self.start_on_hosts(id, now, price, &parts);
+        }
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         debug_assert!(job.spec.needs.units.is_none(), "{id:?} needs a host");

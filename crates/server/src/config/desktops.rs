@@ -1,24 +1,47 @@
 //! Tasks on computers that people work at.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use tollgate_model::{Power, Watts};
 use tollgate_policy::PolicySpec;
-use tollgate_service::RetryPolicy;
+use tollgate_service::{BuiltinSelectPolicy, DesktopChoice, RetryPolicy};
 
 use super::error::ConfigError;
 
 /// Tasks on computers that people work at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DesktopConfig {
     /// Rule for evicted tasks of jobs with `--requeue`, as in `max-non-user-evictions:6+held-time:3d`: a task that
     /// exceeds it is abandoned. `tollgate policies --world campus` lists the rules. `forever` tries each task again.
     pub retry: String,
+    /// Which of several idle computers a task takes, as in `soonest-end-online`. `tollgate policies --world campus` lists
+    /// the policies. Without it, the one that came first.
+    pub choose: Option<String>,
+    /// By group of computers, for policies that save energy: what a computer draws. The group is the name without the
+    /// number: `lab1-07` belongs to `lab1`. A group that is not here draws 57, 40 and 2 watts.
+    pub power: BTreeMap<String, PowerConfig>,
+}
+
+/// What a computer draws, in watts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PowerConfig {
+    /// While a user or a task is there.
+    pub active: f64,
+    /// After its last use, until it sleeps.
+    pub idle: f64,
+    /// While it sleeps.
+    pub asleep: f64,
 }
 
 impl Default for DesktopConfig {
     fn default() -> Self {
         Self {
             retry: RetryPolicy::forever().to_string(),
+            choose: None,
+            power: BTreeMap::new(),
         }
     }
 }
@@ -38,5 +61,55 @@ impl DesktopConfig {
                 found: self.retry.clone(),
             }),
         }
+    }
+
+    /// Returns the choice among idle computers, if one is set.
+    pub(super) fn choice(&self, policy: &PolicySpec) -> Result<Option<DesktopChoice>, ConfigError> {
+        let Some(words) = &self.choose else {
+            return Ok(None);
+        };
+        let refused = |expected: &'static str| ConfigError::Range {
+            key: "desktops.choose",
+            expected,
+            found: words.clone(),
+        };
+        let chosen: &BuiltinSelectPolicy = words.parse().map_err(ConfigError::SelectPolicy)?;
+        if chosen.uses_future_logins {
+            return Err(refused(
+                "a policy that needs no record of log-ins, as soonest-end-online",
+            ));
+        }
+        if chosen.waits {
+            return Err(refused(
+                "a policy that leaves no computer idle while tasks wait, as least-added-energy",
+            ));
+        }
+        if policy.shares_nodes() {
+            return Err(refused(
+                "no choice with a policy under which jobs share processors: it chooses them itself",
+            ));
+        }
+        let power = self.power.iter().map(|(group, power)| {
+            let power = power.checked().ok_or_else(|| ConfigError::Power {
+                group: group.clone(),
+            });
+            Ok((group.clone(), power?))
+        });
+        Ok(Some(DesktopChoice {
+            policy: chosen,
+            power: power.collect::<Result<_, ConfigError>>()?,
+        }))
+    }
+}
+
+impl PowerConfig {
+    /// Returns None if a figure is negative or not finite, or a computer draws more when it does less.
+    fn checked(self) -> Option<Power> {
+        let figures = [0.0, self.asleep, self.idle, self.active, f64::MAX];
+        figures.is_sorted().then_some(Power {
+            active: Watts(self.active),
+            idle: Watts(self.idle),
+            asleep: Watts(self.asleep),
+        })
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tollgate_client::private_file::PrivateFileError;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
-use tollgate_service::RetryError;
+use tollgate_service::{RetryError, UnknownSelectPolicy};
 
 use crate::notices::BadNoticeSettings;
 
@@ -58,6 +58,15 @@ pub enum ConfigError {
         key: &'static str,
         /// Error of the rule.
         error: RetryError,
+    },
+    /// The choice among idle computers does not exist.
+    #[error("desktops.choose: {0}")]
+    SelectPolicy(UnknownSelectPolicy),
+    /// The power of a computer is no power.
+    #[error("desktops.power.{group}: expected 0 <= asleep <= idle <= active, in watts")]
+    Power {
+        /// The group of computers.
+        group: String,
     },
     /// The setting names several policies.
     #[error("{key}: expected one policy, got `{found}`")]

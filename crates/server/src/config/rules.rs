@@ -27,6 +27,7 @@ impl ServiceConfig {
         let policy = one_policy(registry, "policy", words, market)?;
         Ok(AdmissionRules {
             evictions: self.desktops.retry(&policy)?,
+            choose: self.desktops.choice(&policy)?,
             policy,
             shadow: shadow
                 .map(|words| one_policy(registry, "shadow", words, market))

@@ -20,6 +20,7 @@ mod contents;
 mod controller;
 mod damage;
 mod dependencies;
+mod desktop_choice;
 mod drain;
 mod ends;
 mod events;

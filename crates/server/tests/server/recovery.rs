@@ -152,6 +152,7 @@ fn step() -> impl Strategy<Value = RecoveryStep> {
 
 fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
+        choose: None,
         evictions: RetryPolicy::forever(),
         policy: builtin_registry().named(policy).unwrap(),
         registry: builtin_registry(),

@@ -131,7 +131,7 @@ const fn power(active: f64, idle: f64, asleep: f64) -> Power {
 }
 
 /// Table I of the paper; the middle of each printed range.
-const NORMAL: Power = power(57.0, 40.0, 2.0);
+const NORMAL: Power = Power::OF_DESKTOP;
 const HIGH_END: Power = power(114.0, 67.0, 3.0);
 const LEGACY: Power = power(140.0, 65.0, 4.0);
 

@@ -181,6 +181,7 @@ impl TestCluster {
 
 pub(crate) fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
+        choose: None,
         evictions: RetryPolicy::forever(),
         policy: builtin_registry().parse_list(policy).unwrap().remove(0),
         registry: builtin_registry(),

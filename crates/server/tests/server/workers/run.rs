@@ -16,7 +16,7 @@ use tollgate_server::KeptOutputs;
 use tollgate_server::controller::{
     Controller, ControllerRequest, NewJob, RequestError, RequestedTimes, SubmittedJob,
 };
-use tollgate_service::{AdmissionRules, AdmissionState, ServiceCommand, Submission};
+use tollgate_service::{AdmissionRules, AdmissionState, DesktopChoice, ServiceCommand, Submission};
 use tollgate_store::{JobProgram, Store};
 use tollgate_workers::agent::HostPresence;
 use tollgate_workers::{
@@ -133,6 +133,10 @@ impl WorkerSimulation {
             network: SimNetwork::new(seed),
             rules: AdmissionRules {
                 evictions: EVICTION_RULE.parse().expect("a rule"),
+                choose: (seed % 2 == 0).then(|| DesktopChoice {
+                    policy: "prefer-awake".parse().expect("a policy"),
+                    power: BTreeMap::new(),
+                }),
                 ..rules(named.name, market)
             },
             controller: None,
