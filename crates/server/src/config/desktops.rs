@@ -17,7 +17,8 @@ pub struct DesktopConfig {
     /// exceeds it is abandoned. `tollgate policies --world campus` lists the rules. `forever` tries each task again.
     pub retry: String,
     /// Which of several idle computers a task takes, as in `soonest-end-online`. `tollgate policies --world campus` lists
-    /// the policies. Without it, the one that came first.
+    /// the policies. Default: the first.
+    #[schemars(example = &"soonest-end-online")]
     pub choose: Option<String>,
     /// By group of computers, for policies that save energy: what a computer draws. The group is the name without the
     /// number: `lab1-07` belongs to `lab1`. A group that is not here draws 57, 40 and 2 watts.
@@ -111,5 +112,34 @@ impl PowerConfig {
             idle: Watts(self.idle),
             asleep: Watts(self.asleep),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_policies::builtin_registry;
+
+    fn refusal(policy: &str, toml: &str) -> String {
+        let config: DesktopConfig = toml::from_str(toml).unwrap();
+        let policy = builtin_registry().parse_list(policy).unwrap().remove(0);
+        config.choice(&policy).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn choices_that_cannot_be_made_live_are_refused() {
+        let refused = [
+            refusal("plan", "choose = 'best'"),
+            refusal("plan", "choose = 'least-energy'"),
+            refusal("plan", "choose = 'least-added-energy-patient'"),
+            refusal("libra-risk", "choose = 'prefer-awake'"),
+            refusal(
+                "plan",
+                "choose = 'prefer-awake'\npower.lab = { active = 1, idle = 2, asleep = 0 }",
+            ),
+        ];
+        insta::assert_snapshot!(refused.join("\n"));
+        let missing = toml::from_str::<DesktopConfig>("power.lab = { active = 1, asleep = 0 }");
+        assert!(missing.unwrap_err().message().contains("idle"));
     }
 }
