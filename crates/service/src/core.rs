@@ -9,7 +9,7 @@ use tollgate_model::{Instant, JobId};
 
 use crate::abandonment::FinishedHistory;
 use crate::command::Submission;
-use crate::desktops::DesktopLogins;
+use crate::desktop_logins::DesktopLogins;
 use crate::job_classes::JobClasses;
 use crate::jobs::JobTable;
 use crate::output::{AdmissionState, SubmitOutcome};

@@ -23,7 +23,7 @@
 //! | `at_risk` | promises whose chance to be kept is low |
 //! | `late_start` | attempts whose program the engine has not started yet |
 //! | `cut_short` | runs that the end of their host cuts short |
-//! | `desktops` | the log-ins at computers that people work at, and the order in which tasks take idle ones |
+//! | `desktop_logins`, `desktops` | the log-ins at computers that people work at, and the order in which tasks take idle ones |
 //! | `draws` | random numbers of decisions |
 //! | `eviction`, `abandonment` | evicted tasks, which a rule may abandon |
 //! | `launch_retry` | attempts that the site could not launch, which are tried again |
@@ -55,6 +55,7 @@ mod core;
 mod counter_offer;
 mod cut_short;
 mod dependency;
+mod desktop_logins;
 mod desktops;
 mod draws;
 mod early_tasks;
@@ -104,7 +105,7 @@ pub use command::{
     ArraySpec, DependencyCondition, EarlyTasks, JobChange, JobDependency, ServiceCommand,
     Submission, SubmissionOptions,
 };
-pub use desktops::{DesktopChoice, DesktopLogins};
+pub use desktop_logins::{DesktopChoice, DesktopLogins};
 pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use output::{

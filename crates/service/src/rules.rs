@@ -8,7 +8,7 @@ use tollgate_model::{
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 
 use crate::command::Submission;
-use crate::desktops::{DesktopChoice, StoredChoice};
+use crate::desktop_logins::{DesktopChoice, StoredChoice};
 
 /// Seconds of one core that the price refers to.
 const CORE_HOUR_S: f64 = 3600.0;

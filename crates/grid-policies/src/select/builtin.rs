@@ -36,7 +36,7 @@ pub struct SelectBuildInputs<'g> {
     pub pool: &'g ComputerPool,
     /// A record of log-ins on the computers.
     pub log: &'g LoginLog,
-    /// What is known of the log-ins so far.
+    /// The log-ins so far.
     pub logins: &'g LearnedLogins,
     /// The reboots that are known of.
     pub reboots: NightlyReboots,
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// Two rooms of two computers; the second room draws twice as much, and nobody ever comes there.
+    /// Two rooms of two computers; the second room draws twice as much, and no user ever comes there.
     fn rooms() -> (ComputerPool, LearnedLogins) {
         let power = |active| Power {
             active: Watts(active),

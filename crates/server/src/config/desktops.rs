@@ -25,7 +25,7 @@ pub struct DesktopConfig {
     pub power: BTreeMap<String, PowerConfig>,
 }
 
-/// What a computer draws, in watts.
+/// The power that a computer draws, in watts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerConfig {

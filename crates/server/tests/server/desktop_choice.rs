@@ -10,7 +10,7 @@ use tollgate_service::{
 
 use crate::common::{rules, submission};
 
-/// A service with the computers busy-1, quiet-1 and busy-2 of one core, and one that nobody uses.
+/// A service with the computers busy-1, quiet-1 and busy-2 of one core, and one without users.
 fn lab(policy: &str, choice: Option<DesktopChoice>) -> Core {
     let mut core = Core::new(AdmissionRules {
         choose: choice,
@@ -70,8 +70,10 @@ fn places(core: &mut Core, deadlines: &[Option<i64>]) -> Vec<u32> {
         let step = core.step(at(60 * HOURS + 5), &[ServiceCommand::Submit(Box::new(job))]);
         let started = step.actions.iter().find_map(|action| match action {
             EngineAction::Start { nodes, .. } => nodes.first().copied(),
-            EngineAction::Kill { .. } | EngineAction::SetShare { .. } => None,
-            other => panic!("{other:?}"),
+            EngineAction::Kill { .. }
+            | EngineAction::SetShare { .. }
+            | EngineAction::Continued { .. }
+            | EngineAction::Withdraw { .. } => None,
         });
         started.unwrap_or(NodeId(u32::MAX)).0
     };
@@ -133,7 +135,7 @@ fn power_of_a_group_is_heeded() {
 }
 
 #[test]
-fn what_was_learned_of_log_ins_is_kept_over_a_restart() {
+fn learned_log_ins_are_kept_over_a_restart() {
     let mut core = lab("easy", choice("soonest-end-online"));
     a_week(&mut core);
     let words = serde_json::to_string(&core.save()).unwrap();

@@ -133,7 +133,7 @@ impl WorkerSimulation {
             network: SimNetwork::new(seed),
             rules: AdmissionRules {
                 evictions: EVICTION_RULE.parse().expect("a rule"),
-                choose: (seed % 2 == 0).then(|| DesktopChoice {
+                choose: seed.is_multiple_of(2).then(|| DesktopChoice {
                     policy: "prefer-awake".parse().expect("a policy"),
                     power: BTreeMap::new(),
                 }),
