@@ -16,7 +16,7 @@ pub struct DesktopConfig {
     /// Rule for evicted tasks of jobs with `--requeue`, as in `max-non-user-evictions:6+held-time:3d`: a task that
     /// exceeds it is abandoned. `tollgate policies --world campus` lists the rules. `forever` tries each task again.
     pub retry: String,
-    /// Which of several idle computers a task takes, as in `soonest-end-online`. `tollgate policies --world campus` lists
+    /// Policy that chooses among several idle computers for a task, as in `soonest-end-online`. `tollgate policies --world campus` lists
     /// the policies. Default: the first.
     #[schemars(example = &"soonest-end-online")]
     pub choose: Option<String>,

@@ -1,4 +1,4 @@
-//! Which of several idle desktops a task takes: by the log-ins that were seen there, and what they draw.
+//! The choice among several idle desktops for a task: by the log-ins that were seen there, and what they draw.
 
 use std::collections::BTreeMap;
 
