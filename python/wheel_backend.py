@@ -2,7 +2,7 @@
 
 Maturin makes one kind of binding a wheel, so that the program comes in as a file of data. Variables:
 
-- ``TOLLGATE_PROFILE``: the profile of cargo for both, ``release`` by default; ``dist`` optimises everything;
+- ``TOLLGATE_PROFILE``: the profile of cargo for both, ``release`` by default; ``dist`` is that of packages;
 - ``TOLLGATE_PROGRAM``: a program that was built before, which is taken instead;
 - ``TOLLGATE_GLIBC``: the oldest glibc on which both run, as ``2.28``. That takes ``cargo zigbuild`` and ``ziglang``.
 """
@@ -17,6 +17,7 @@ import platform
 import shutil
 import subprocess
 import tarfile
+import zipfile
 from pathlib import Path
 
 import maturin
@@ -27,7 +28,9 @@ SCRIPTS = HERE / "tollgate.data" / "scripts"
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     _put_program()
-    return maturin.build_wheel(wheel_directory, _with_profile(config_settings), metadata_directory)
+    name = maturin.build_wheel(wheel_directory, _with_profile(config_settings), metadata_directory)
+    _pack_tightly(Path(wheel_directory) / name)
+    return name
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
@@ -113,6 +116,15 @@ def _with_profile(config_settings):
     return settings
 
 
+def _pack_tightly(wheel: Path) -> None:
+    """Packs the files of a wheel once more, as small as deflate can: maturin packs them quickly."""
+    tight = wheel.with_suffix(".tight")
+    with zipfile.ZipFile(wheel) as quick, zipfile.ZipFile(tight, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for entry in quick.infolist():
+            packed.writestr(entry, quick.read(entry), compress_type=zipfile.ZIP_DEFLATED, compresslevel=9)
+    tight.replace(wheel)
+
+
 def _put_program() -> None:
     """Puts the program where maturin takes the scripts of the wheel from, without its symbols."""
     shutil.rmtree(SCRIPTS.parent, ignore_errors=True)
@@ -129,7 +141,12 @@ def _build_program() -> str:
     command += ["--package", "tollgate-cli", "--bin", "tollgate", "--message-format", "json-render-diagnostics"]
     if glibc:
         command += ["--target", f"{platform.machine()}-unknown-linux-gnu.{glibc}"]
-    built = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
+    environment = dict(os.environ)
+    if _profile() == "dist":
+        # A panic of the program aborts it, and its symbols are gone: nothing reads tables to unwind the stack.
+        flags = environment.get("RUSTFLAGS", "")
+        environment["RUSTFLAGS"] = f"{flags} -C force-unwind-tables=no".strip()
+    built = subprocess.run(command, cwd=HERE.parent, env=environment, stdout=subprocess.PIPE, check=True)
     for line in built.stdout.decode().splitlines():
         message = json.loads(line)
         if message.get("reason") == "compiler-artifact" and message.get("executable"):
