@@ -141,12 +141,7 @@ def _build_program() -> str:
     command += ["--package", "tollgate-cli", "--bin", "tollgate", "--message-format", "json-render-diagnostics"]
     if glibc:
         command += ["--target", f"{platform.machine()}-unknown-linux-gnu.{glibc}"]
-    environment = dict(os.environ)
-    if _profile() == "dist":
-        # A panic of the program aborts it, and its symbols are gone: nothing reads tables to unwind the stack.
-        flags = environment.get("RUSTFLAGS", "")
-        environment["RUSTFLAGS"] = f"{flags} -C force-unwind-tables=no".strip()
-    built = subprocess.run(command, cwd=HERE.parent, env=environment, stdout=subprocess.PIPE, check=True)
+    built = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
     for line in built.stdout.decode().splitlines():
         message = json.loads(line)
         if message.get("reason") == "compiler-artifact" and message.get("executable"):
