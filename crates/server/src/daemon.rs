@@ -52,7 +52,7 @@ use startup::{
     report_restored_as_lost, set_limits, warn_of_impossible_values, worker_pool_config,
 };
 
-/// Maximum delay of reports that nothing waits for: some writes to a disk.
+/// Minimum time between a change and reports that nothing waits for: some writes to a disk.
 const REPORT_DELAY: Span = Span::from_micros(10_000);
 
 /// Time for the notices that are queued when the service stops.

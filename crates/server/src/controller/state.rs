@@ -38,8 +38,10 @@ pub struct Controller<E> {
     pub(super) waiters: BTreeMap<u64, Vec<JobWaiter>>,
     /// Reports of the engine that are not yet stored.
     pub(super) reports: Vec<AttemptReport>,
-    /// Maximum delay of reports that nothing waits for.
+    /// Minimum time between two changes, of which the second one is reports that nothing waits for.
     pub(super) report_delay: Span,
+    /// Time of the latest change.
+    pub(super) changed_at: Option<Instant>,
     /// Latest time to store them, if they can wait for other changes.
     pub(super) report_deadline: Option<Instant>,
     /// Attempts with stored ends, which the engine may forget.
@@ -125,6 +127,7 @@ impl<E: Engine> Controller<E> {
             waiters: BTreeMap::new(),
             reports: Vec::new(),
             report_delay: Span::ZERO,
+            changed_at: None,
             report_deadline: None,
             unacknowledged: Vec::new(),
             ack_deadline: None,
@@ -190,8 +193,8 @@ impl<E: Engine> Controller<E> {
         self.task_limits = limits;
     }
 
-    /// Lets reports that nothing waits for wait until something else is stored, for this time at most.
-    /// Without this call they are stored at once.
+    /// Lets reports that nothing waits for wait until something else is stored, or until this time has passed since the
+    /// latest change. Without this call they are stored at once.
     pub fn delay_reports(&mut self, most: Span) {
         self.report_delay = most;
     }

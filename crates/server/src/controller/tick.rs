@@ -84,6 +84,7 @@ impl<E: Engine> Controller<E> {
                 keyed: intake.keyed,
             };
             self.execute(at, &intake.commands, data, intake.responses);
+            self.changed_at = Some(at);
         }
         for repeat in intake.repeats {
             self.answer_repeat(repeat);
@@ -335,12 +336,15 @@ impl<E: Engine> Controller<E> {
     }
 
     /// Returns whether the reports can wait for a moment for other changes, so that both are stored at once.
-    /// It can if nothing waits for the nodes that they free, nor for the ends of jobs.
+    /// It can soon after another change, if nothing waits for the nodes that they free, nor for the ends of jobs.
     fn can_reports_wait(&mut self, now: Instant) -> bool {
         if self.reports.is_empty() {
             return true;
         }
-        let due = *self.report_deadline.get_or_insert(now + self.report_delay);
+        let due = self.changed_at.map_or(now, |at| at + self.report_delay);
+        // The clock may have jumped back since.
+        let due = due.min(now + self.report_delay);
+        let due = *self.report_deadline.get_or_insert(due);
         let is_end = |report: &AttemptReport| report.event.is_end();
         let is_awaited = || {
             let mut arrays = self.core.arrays();
