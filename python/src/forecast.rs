@@ -1,10 +1,13 @@
 //! Forecasts of run times, learned from records.
 
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use tollgate_report::pluralise;
+use tollgate_sim::StopSignal;
 use tollgate_site_forecast::{
     ClassKey, ConfidenceLevel, DescribedJob, EvaluationPair, ForecastJobs, ForecastState,
     NothingToLearn, SiteEvaluationSettings,
@@ -35,6 +38,8 @@ struct LearnedSite {
 
 /// Records that teach nothing.
 enum UnlearnableRecords {
+    /// The call was interrupted, and no one waits for what it learned.
+    Interrupted,
     Open(OpenError),
     Nothing(NothingToLearn),
 }
@@ -59,9 +64,12 @@ pub(crate) fn forecast(
         return Err(argument("jobs", "expected at least one record of jobs"));
     }
     let by = by.map_or_else(|| Ok(Vec::new()), class_keys)?;
-    let work = move || LearnedSite::of(sources, &by, series);
-    let learned = interrupt::run(py, work, |_| Ok(()), || ())?;
+    let stop = StopSignal::new();
+    let given = stop.clone();
+    let work = move || LearnedSite::of(sources, &by, series, &given);
+    let learned = interrupt::run(py, work, |_| Ok(()), || stop.stop())?;
     let learned = learned.map_err(|error| match error {
+        UnlearnableRecords::Interrupted => PyKeyboardInterrupt::new_err(()),
         UnlearnableRecords::Open(error) => unreadable(&error),
         UnlearnableRecords::Nothing(error) => ErrorClass::Record.raise(error, None),
     })?;
@@ -90,13 +98,23 @@ impl LearnedSite {
         sources: Vec<RecordSource>,
         by: &[ClassKey],
         min_jobs: NonZeroUsize,
+        stop: &StopSignal,
     ) -> Result<Self, UnlearnableRecords> {
         let mut state = ForecastState::new(by);
         let traces = sources
             .into_iter()
-            .map(|source| source.read().map_err(UnlearnableRecords::Open));
+            .map(|source| match stop.is_given() {
+                true => Err(UnlearnableRecords::Interrupted),
+                false => source.read().map_err(UnlearnableRecords::Open),
+            });
         let jobs = ForecastJobs::of(traces, &mut state.names, None)?;
-        state.learn(&jobs, || ());
+        let learned = state.learn(&jobs, |_| match stop.is_given() {
+            true => ControlFlow::Break(UnlearnableRecords::Interrupted),
+            false => ControlFlow::Continue(()),
+        });
+        if let ControlFlow::Break(error) = learned {
+            return Err(error);
+        }
         Ok(Self {
             state,
             jobs,

@@ -66,7 +66,7 @@ static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 /// Waits for a moment for the end of a thread, and keeps it for [`join_interrupted`] if it has not ended.
 fn leave(py: Python<'_>, worker: JoinHandle<()>) {
     py.detach(|| {
-        let end = Instant::now() + 8 * PATIENCE;
+        let end = Instant::now() + 2 * PATIENCE;
         while !worker.is_finished() && Instant::now() < end {
             thread::sleep(PATIENCE / 25);
         }

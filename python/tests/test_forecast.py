@@ -7,6 +7,8 @@ import gzip
 import io
 import itertools
 import json
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -125,3 +127,28 @@ def test_calibration_of_a_replay_is_that_of_the_program(program) -> None:
     assert bins and not theirs[1]["calibration"]
     with pytest.raises(tg.ArgumentError, match="calibration"):
         tg.replay(policies="easy", last=10).calibration  # noqa: B018
+
+
+INTERRUPTED = """
+import pathlib, signal, time
+import tollgate as tg
+jobs = [tg.read()] * 20
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+try:
+    tg.forecast(jobs)
+except KeyboardInterrupt:
+    names = lambda: [task.read_text() for task in pathlib.Path("/proc/self/task").glob("*/comm")]
+    for _ in range(100):
+        if "tollgate\\n" not in names():
+            print("ended")
+            break
+        time.sleep(0.02)
+else:
+    print("finished")
+"""
+
+
+def test_interrupted_learning_ends() -> None:
+    child = subprocess.run([sys.executable, "-c", INTERRUPTED], check=True, capture_output=True, text=True)
+    assert child.stdout == "ended\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import pickle
 import shutil
@@ -68,7 +67,7 @@ class CallFolder:
         (folder / "function").write_bytes(data)
         (folder / "arguments").write_bytes(arguments.getbuffer())
         (folder / "offsets").write_bytes(offsets.getbuffer())
-        (folder / "call.json").write_text(json.dumps(about))
+        (folder / "about").write_bytes(pickle.dumps(about, protocol=3))
         return Call(folder, [sys.executable, str(self.path / "task.py"), str(folder)])
 
     def remove(self) -> None:

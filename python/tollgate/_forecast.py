@@ -25,8 +25,8 @@ def forecast(
 ) -> Forecast:
     """Learn how long jobs take from records of jobs that have ended, and return the forecasts.
 
-    The numbers are those of ``tollgate forecast`` for the same records. Ctrl-C ends the wait for them; the work is left
-    to end by itself.
+    The numbers are those of ``tollgate forecast`` for the same records. Ctrl-C ends the learning, once a record that
+    is being read is read.
 
     Args:
         jobs: A path of a trace, of accounting records or of a job table; or a table with ``__arrow_c_stream__``

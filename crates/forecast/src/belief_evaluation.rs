@@ -2,6 +2,8 @@
 //! known of each job.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 use tollgate_model::Probability;
 
@@ -171,8 +173,10 @@ pub fn evaluate_beliefs(
                     .or_default()
                     .add(key, runtime, belief);
             }
+            ControlFlow::Continue(())
         };
-        play_record(&mut BeliefModel::default(), jobs, Some(&mut observe));
+        let ControlFlow::Continue(()) =
+            play_record::<Infallible>(&mut BeliefModel::default(), jobs, Some(&mut observe));
     }
     BeliefEvaluation {
         all: all.score(),

@@ -1,5 +1,8 @@
 //! Beliefs over a record: its jobs are submitted, start and end as they did.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use tollgate_model::{Instant, Span, TaskId, UserId};
 
 use crate::belief::{Belief, BeliefJob, BeliefModel};
@@ -25,33 +28,35 @@ pub(crate) enum ObservedAt {
 
 /// Teaches beliefs the jobs of a record. Jobs that never ran teach nothing.
 pub fn learn_beliefs(beliefs: &mut BeliefModel, jobs: &[(BeliefJob, CompletedJob)]) {
-    play_record(beliefs, jobs, None);
+    let ControlFlow::Continue(()) = play_record::<Infallible>(beliefs, jobs, None);
 }
 
 /// Teaches beliefs the jobs of a record as [`learn_beliefs`] does, and passes what was believed of each at its
-/// submission to `observe`, with the index of the job.
-pub fn observe_beliefs(
+/// submission to `observe`, with the index of the job. A break of `observe` ends this in the middle of the record.
+pub fn observe_beliefs<B>(
     beliefs: &mut BeliefModel,
     jobs: &[(BeliefJob, CompletedJob)],
-    mut observe: impl FnMut(usize, &Belief),
-) {
+    mut observe: impl FnMut(usize, &Belief) -> ControlFlow<B>,
+) -> ControlFlow<B> {
     let mut at_submission = |at: usize, observed_at: ObservedAt, belief: &Belief| {
         if observed_at == ObservedAt::Submission {
-            observe(at, belief);
+            observe(at, belief)?;
         }
+        ControlFlow::Continue(())
     };
-    play_record(beliefs, jobs, Some(&mut at_submission));
+    play_record(beliefs, jobs, Some(&mut at_submission))
 }
 
 /// The receiver of each belief about the job with an index in the record, before the job ends.
-pub(crate) type BeliefObserver<'a> = &'a mut dyn FnMut(usize, ObservedAt, &Belief);
+pub(crate) type BeliefObserver<'a, B> =
+    &'a mut dyn FnMut(usize, ObservedAt, &Belief) -> ControlFlow<B>;
 
-/// Teaches beliefs the jobs of a record, and passes what was believed of each to `observe`.
-pub(crate) fn play_record(
+/// Teaches beliefs the jobs of a record, and passes what was believed of each to `observe`, which may break.
+pub(crate) fn play_record<B>(
     beliefs: &mut BeliefModel,
     jobs: &[(BeliefJob, CompletedJob)],
-    mut observe: Option<BeliefObserver<'_>>,
-) {
+    mut observe: Option<BeliefObserver<'_, B>>,
+) -> ControlFlow<B> {
     let mut events: Vec<(Instant, RecordedEvent, usize)> = Vec::with_capacity(3 * jobs.len());
     for (at, (_, job)) in jobs.iter().enumerate() {
         if job.runtime > Span::ZERO {
@@ -78,7 +83,7 @@ pub(crate) fn play_record(
         if let (Some(observe), Some(observed_at)) = (&mut observe, observed) {
             beliefs.advance(now);
             if let Some(belief) = beliefs.belief_about(id, now) {
-                observe(at, observed_at, &belief);
+                observe(at, observed_at, &belief)?;
             }
         }
         match event {
@@ -89,6 +94,7 @@ pub(crate) fn play_record(
             }
         }
     }
+    ControlFlow::Continue(())
 }
 
 /// Returns the belief about each job at its submission, in the order of `records`; the jobs of a class count as those of
@@ -106,7 +112,11 @@ pub(crate) fn beliefs_at_submission(
     let mut stated = vec![None; jobs.len()];
     match timing {
         FeedbackTiming::Causal => {
-            observe_beliefs(&mut beliefs, &jobs, |at, belief| stated[at] = Some(*belief));
+            let ControlFlow::Continue(()) =
+                observe_beliefs::<Infallible>(&mut beliefs, &jobs, |at, belief| {
+                    stated[at] = Some(*belief);
+                    ControlFlow::Continue(())
+                });
         }
         FeedbackTiming::OneStep => {
             for (stated, (job, ended)) in stated.iter_mut().zip(jobs) {

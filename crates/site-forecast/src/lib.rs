@@ -29,6 +29,7 @@ pub mod statements;
 pub use class_key::ClassKey;
 pub use evaluation::{EvaluationPair, SiteEvaluationSettings};
 pub use job::{DescribedJob, JobOutlook};
+pub use learn::LearningStep;
 pub use level::ConfidenceLevel;
 pub use names::{ForecastNames, NameIds};
 pub use records::{ForecastJobs, JobUsageRecord, NothingToLearn};

@@ -1,6 +1,9 @@
 //! Learns a forecast state from records.
 
-use tollgate_site_forecast::{ClassKey, ForecastState, ForecastStateError};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+use tollgate_site_forecast::{ClassKey, ForecastState, ForecastStateError, LearningStep};
 
 use super::args::ForecastArgs;
 use super::error::ForecastError;
@@ -32,10 +35,11 @@ pub(super) fn load_and_learn(
     let jobs = records::read(&args.records, &mut state.names, state.until, verbosity)?;
     let fresh = !jobs.entries.is_empty();
     let progress = CountProgress::on_terminal(jobs.entries.len() as u64, "jobs");
-    state.learn(&jobs, || {
-        if let Some(progress) = &progress {
+    let ControlFlow::Continue(()) = state.learn::<Infallible>(&jobs, |step| {
+        if let (Some(progress), LearningStep::Use) = (&progress, step) {
             progress.advance(1);
         }
+        ControlFlow::Continue(())
     });
     drop(progress);
     if let (Some(file), true) = (&args.state, fresh) {
