@@ -101,12 +101,10 @@ impl LearnedSite {
         stop: &StopSignal,
     ) -> Result<Self, UnlearnableRecords> {
         let mut state = ForecastState::new(by);
-        let traces = sources
-            .into_iter()
-            .map(|source| match stop.is_given() {
-                true => Err(UnlearnableRecords::Interrupted),
-                false => source.read().map_err(UnlearnableRecords::Open),
-            });
+        let traces = sources.into_iter().map(|source| match stop.is_given() {
+            true => Err(UnlearnableRecords::Interrupted),
+            false => source.read().map_err(UnlearnableRecords::Open),
+        });
         let jobs = ForecastJobs::of(traces, &mut state.names, None)?;
         let learned = state.learn(&jobs, |_| match stop.is_given() {
             true => ControlFlow::Break(UnlearnableRecords::Interrupted),

@@ -8,6 +8,7 @@ mod class_changes;
 mod clock;
 mod commit;
 mod dispatch;
+mod eviction_counts;
 mod host_events;
 mod hosts;
 mod isolation;
@@ -40,13 +41,16 @@ use std::time::Duration;
 
 pub use class_changes::ClassChangeCounts;
 pub use clock::HostClock;
+pub use eviction_counts::EvictionCounts;
 pub use keys::{AnswerRenderer, KeyedRequest};
 pub use outputs::OutputLookup;
 use queue::RequestQueue;
 pub use request::{ControllerRequest, NewJob, Responder, SubmittedJob};
 pub use request_error::RequestError;
 pub use requested_times::{RequestedBegin, RequestedTimes};
-pub use snapshots::{ClusterInfo, NamedHost, ResourceUse, StatusSnapshot, TaskOutlook, WaitFacts};
+pub use snapshots::{
+    ClusterInfo, DesktopCounts, NamedHost, ResourceUse, StatusSnapshot, TaskOutlook, WaitFacts,
+};
 pub use startup::StartError;
 pub use state::Controller;
 use tollgate_engine::Engine;

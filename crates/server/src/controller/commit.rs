@@ -97,6 +97,7 @@ impl<E: Engine> Controller<E> {
         }
         self.log.publish(self.store.batch(), at, &step.changes);
         self.count_bytes(&step, &programs);
+        self.evictions.count(&step.changes);
         self.log_step(&step.changes);
         self.note_class_changes(at, &step.class_changes);
         Ok(step)

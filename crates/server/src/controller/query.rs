@@ -8,7 +8,9 @@ use tollgate_workers::WorkerState;
 
 use super::request::ControllerRequest;
 use super::request_error::RequestError;
-use super::snapshots::{ClusterInfo, NamedHost, StatusSnapshot, TaskOutlook, WaitFacts};
+use super::snapshots::{
+    ClusterInfo, DesktopCounts, NamedHost, StatusSnapshot, TaskOutlook, WaitFacts,
+};
 use super::state::Controller;
 
 impl<E: Engine> Controller<E> {
@@ -166,8 +168,26 @@ impl<E: Engine> Controller<E> {
             commits: self.store.batch().unsigned_abs(),
             engine_failures: self.engine_failures,
             class_changes: self.class_changes,
+            evictions: self.evictions.clone(),
+            desktops: self.desktop_counts(),
             shadow,
         }
+    }
+
+    fn desktop_counts(&self) -> DesktopCounts {
+        let gate = self.core.gate();
+        let view = gate.view(self.core.now());
+        let mut counts = DesktopCounts::default();
+        for (_, live) in gate.workers().filter(|(_, live)| live.up) {
+            let host = view.host_of(live.nodes).map(|host| &view.hosts()[host]);
+            if host.is_some_and(|host| host.terms.is_desktop) {
+                match live.in_use {
+                    None => counts.free += 1,
+                    Some(_) => counts.in_use += 1,
+                }
+            }
+        }
+        counts
     }
 
     fn cluster_info(&mut self) -> Result<ClusterInfo, RequestError> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::class_changes::ClassChangeCounts;
+use super::eviction_counts::EvictionCounts;
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{EvictionCause, Instant, MaintenanceWindow, NodeRange, Span};
 use tollgate_service::{
@@ -45,8 +46,21 @@ pub struct StatusSnapshot {
     pub engine_failures: u64,
     /// How often a class was seen to run longer than believed, shorter, or as believed again since the service was started.
     pub class_changes: ClassChangeCounts,
+    /// The evictions since the service was started.
+    pub evictions: EvictionCounts,
+    /// The computers that people work at, of connected workers.
+    pub desktops: DesktopCounts,
     /// The comparison of the shadow policy with the real one, if a shadow policy is configured.
     pub shadow: Option<PolicyComparison>,
+}
+
+/// Numbers of computers that people work at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DesktopCounts {
+    /// Those that take tasks.
+    pub free: u32,
+    /// Those that others use now.
+    pub in_use: u32,
 }
 
 /// The capacity of the cluster.

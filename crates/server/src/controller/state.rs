@@ -13,6 +13,7 @@ use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnaps
 
 use super::class_changes::ClassChangeCounts;
 use super::clock::{ControllerClock, HostClock};
+use super::eviction_counts::EvictionCounts;
 use super::response::JobWaiter;
 use super::samples::SampleSchedule;
 use super::storage_quota::StorageQuota;
@@ -83,6 +84,7 @@ pub struct Controller<E> {
     /// The number of times the engine could not carry out a command.
     pub(super) engine_failures: u64,
     pub(super) class_changes: ClassChangeCounts,
+    pub(super) evictions: EvictionCounts,
 }
 
 impl<E: Engine> Controller<E> {
@@ -154,6 +156,7 @@ impl<E: Engine> Controller<E> {
             described_nodes: BTreeMap::new(),
             engine_failures: 0,
             class_changes: ClassChangeCounts::default(),
+            evictions: EvictionCounts::default(),
         })
     }
 

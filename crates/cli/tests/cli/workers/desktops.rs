@@ -2,6 +2,8 @@
 //! when a task is not tried again.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::site::{WorkerTestSite, lines};
@@ -21,6 +23,15 @@ fn evictions(site: &WorkerTestSite) -> Vec<String> {
 
 fn explained(site: &WorkerTestSite, job: &str) -> String {
     site.output_of(&["explain", job])
+}
+
+fn metrics(site: &WorkerTestSite) -> String {
+    let mut socket = UnixStream::connect(site.folder().join("data/socket")).unwrap();
+    let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// Waits until a task runs, which writes.
@@ -85,6 +96,15 @@ fn evicted_task_is_tried_again_until_the_rule_has_enough() {
     for eviction in evictions(&site) {
         assert!(eviction.contains(",blade,"), "{eviction}");
         assert!(eviction.contains(",user,"), "{eviction}");
+    }
+    let metrics = metrics(&site);
+    for counted in [
+        "tollgate_evictions_total{cause=\"user\"} 2\n",
+        "tollgate_evictions_total{cause=\"hours\"} 0\n",
+        "tollgate_abandoned_total 1\n",
+        "tollgate_desktops{use=\"free\"} 1\n",
+    ] {
+        assert!(metrics.contains(counted), "{counted}{metrics}");
     }
     // The log-ins are what `tollgate campus` reads.
     let logins = site.output_of(&["export", "logins"]);

@@ -313,6 +313,56 @@ pub const METRICS: &[MetricFamily] = &[
         samples: |now| gauge(now.census.open_unpromised.into()),
     },
     MetricFamily {
+        name: "tollgate_desktops",
+        kind: MetricKind::Gauge,
+        unit: "hosts",
+        labels: &["use"],
+        help: "Connected desktops, by whether others use them now.",
+        samples: |now| {
+            let counts = now.census.desktops;
+            let samples = [("free", counts.free), ("in_use", counts.in_use)];
+            samples
+                .map(|(state, count)| sample("", Some(("use", state)), count.into()))
+                .into()
+        },
+    },
+    MetricFamily {
+        name: "tollgate_evictions",
+        kind: MetricKind::Counter,
+        unit: "attempts",
+        labels: &["cause"],
+        help: "Attempts that were evicted or lost with their computers, by the cause.",
+        samples: |now| {
+            let counts = now.census.evictions.by_cause.iter();
+            let samples = counts.map(|(cause, count, _)| {
+                sample("_total", Some(("cause", cause.key())), *count as f64)
+            });
+            samples.collect()
+        },
+    },
+    MetricFamily {
+        name: "tollgate_evicted_seconds",
+        kind: MetricKind::Counter,
+        unit: "seconds",
+        labels: &["cause"],
+        help: "Time for which evicted attempts held their computers.",
+        samples: |now| {
+            let counts = now.census.evictions.by_cause.iter();
+            let samples = counts.map(|(cause, _, held)| {
+                sample("_total", Some(("cause", cause.key())), held.as_secs_f64())
+            });
+            samples.collect()
+        },
+    },
+    MetricFamily {
+        name: "tollgate_abandoned",
+        kind: MetricKind::Counter,
+        unit: "tasks",
+        labels: &[],
+        help: "Evicted tasks that a rule does not try again.",
+        samples: |now| counter(now.census.evictions.abandoned as f64),
+    },
+    MetricFamily {
         name: "tollgate_clock_ahead_seconds",
         kind: MetricKind::Gauge,
         unit: "seconds",
