@@ -39,8 +39,11 @@ impl Store {
         }
         let replay = Replay::new(&self.connection, &self.path);
         let Some(state) = replay.run(&rules.registry, progress)? else {
+            let mut core = Core::new(rules.clone());
             self.store_rules(rules)?;
-            return Ok(Core::new(rules.clone()));
+            // A snapshot names the format, by which another version knows from the first job on whether it can go on.
+            self.save(&mut core)?;
+            return Ok(core);
         };
         self.since_snapshot = state.n_batches;
         if state.rules == *rules && state.is_same_program {

@@ -245,6 +245,25 @@ fn unfinished_batches_of_another_version_are_not_replayed() {
 }
 
 #[test]
+fn upgrade_of_a_service_that_runs_for_the_first_time_depends_on_the_format() {
+    let mut site = TestCluster::new("libra");
+    site.submit(&["sleep", "30"], 60).unwrap();
+    let data = site.store().parent().unwrap().to_owned();
+    let connection = rusqlite::Connection::open(site.store()).unwrap();
+    integrity::register(&connection).unwrap();
+    // The older version still runs.
+    let set = |change: &str| connection.execute(change, []).unwrap();
+    set("UPDATE rules SET program = '0.0.1'");
+    backup::check_upgrade(&data).unwrap();
+    set("UPDATE snapshot SET format = format - 1");
+    let error = backup::check_upgrade(&data).unwrap_err();
+    assert!(
+        matches!(error, BackupError::Store(StoreError::OtherFormat { .. })),
+        "{error}"
+    );
+}
+
+#[test]
 fn state_of_another_format_begins_anew_once_all_jobs_are_over() {
     let mut site = TestCluster::new("libra");
     // With the program, as the API has it.
