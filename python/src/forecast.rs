@@ -120,12 +120,22 @@ impl LearnedSite {
         })
     }
 
-    fn evaluate(&self) -> EvaluationPair {
+    /// Evaluates the forecasts; a break has no value because no one waits for it.
+    fn evaluate(&self, stop: &StopSignal) -> ControlFlow<(), EvaluationPair> {
         let settings = SiteEvaluationSettings {
             min_jobs: self.min_jobs,
             n_cold: None,
         };
-        EvaluationPair::of(self.jobs.clone(), self.state.names.clone(), settings)
+        let on_job = || match stop.is_given() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        EvaluationPair::of(
+            self.jobs.clone(),
+            self.state.names.clone(),
+            settings,
+            on_job,
+        )
     }
 }
 
@@ -180,8 +190,14 @@ impl Forecast {
             return Ok(table.clone());
         }
         let learned = self.learned.clone();
-        let work = move || columns(&learned.evaluate().method_rows());
-        let batch = interrupt::run(py, work, |_| Ok(()), || ())?;
+        let stop = StopSignal::new();
+        let given = stop.clone();
+        let work = move || match learned.evaluate(&given) {
+            ControlFlow::Continue(evaluated) => Some(columns(&evaluated.method_rows())),
+            ControlFlow::Break(()) => None,
+        };
+        let batch = interrupt::run(py, work, |_| Ok(()), || stop.stop())?;
+        let batch = batch.ok_or_else(|| PyKeyboardInterrupt::new_err(()))?;
         let batch = batch.map_err(|error| ErrorClass::Internal.raise(error, None))?;
         Ok(self.calibration.get_or_init(|| Table::of(batch)).clone())
     }

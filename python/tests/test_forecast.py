@@ -130,13 +130,14 @@ def test_calibration_of_a_replay_is_that_of_the_program(program) -> None:
 
 
 INTERRUPTED = """
-import pathlib, signal, time
+import pathlib, signal, sys, time
 import tollgate as tg
 jobs = [tg.read()] * 20
+asks = {"learning": lambda: tg.forecast(jobs), "calibration": lambda learned=tg.forecast(jobs[:4]): learned.calibration}
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-signal.setitimer(signal.ITIMER_REAL, 0.5)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
 try:
-    tg.forecast(jobs)
+    asks[sys.argv[1]]()
 except KeyboardInterrupt:
     names = lambda: [task.read_text() for task in pathlib.Path("/proc/self/task").glob("*/comm")]
     for _ in range(100):
@@ -149,6 +150,7 @@ else:
 """
 
 
-def test_interrupted_learning_ends() -> None:
-    child = subprocess.run([sys.executable, "-c", INTERRUPTED], check=True, capture_output=True, text=True)
+@pytest.mark.parametrize("ask", ["learning", "calibration"])
+def test_interrupted_ask_ends(ask: str) -> None:
+    child = subprocess.run([sys.executable, "-c", INTERRUPTED, ask], check=True, capture_output=True, text=True)
     assert child.stdout == "ended\n"

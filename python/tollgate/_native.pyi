@@ -280,7 +280,7 @@ class Forecast:
         """How well the forecasts held: each job of the records, forecast from the jobs before it.
 
         A row a method and setting, as in ``tollgate forecast evaluate --format csv``; what :meth:`quantiles` states is
-        the method ``aggregate``. It is measured at the first use, which takes longer than learning.
+        the method ``aggregate``. It is measured at the first use, which takes longer than learning. Ctrl-C ends that.
         """
 
     @property

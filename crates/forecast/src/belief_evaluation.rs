@@ -146,6 +146,18 @@ pub fn evaluate_beliefs(
     jobs: &[(BeliefJob, CompletedJob)],
     cold: Option<usize>,
 ) -> BeliefEvaluation {
+    let go_on = || ControlFlow::<Infallible>::Continue(());
+    let ControlFlow::Continue(evaluated) = try_evaluate_beliefs(jobs, cold, go_on);
+    evaluated
+}
+
+/// Evaluates beliefs as [`evaluate_beliefs`] does. `on_job` is called at least once for each job that ran; its break ends
+/// the evaluation.
+pub fn try_evaluate_beliefs<B>(
+    jobs: &[(BeliefJob, CompletedJob)],
+    cold: Option<usize>,
+    on_job: impl Fn() -> ControlFlow<B>,
+) -> ControlFlow<B, BeliefEvaluation> {
     let mut jobs = jobs.to_vec();
     jobs.sort_by_key(|(_, job)| job.submit);
     let mut all = ScoreSums::default();
@@ -173,16 +185,15 @@ pub fn evaluate_beliefs(
                     .or_default()
                     .add(key, runtime, belief);
             }
-            ControlFlow::Continue(())
+            on_job()
         };
-        let ControlFlow::Continue(()) =
-            play_record::<Infallible>(&mut BeliefModel::default(), jobs, Some(&mut observe));
+        play_record(&mut BeliefModel::default(), jobs, Some(&mut observe))?;
     }
-    BeliefEvaluation {
+    ControlFlow::Continue(BeliefEvaluation {
         all: all.score(),
         by_batches: scores(by_batches),
         by_position: scores(by_position),
-    }
+    })
 }
 
 fn scores<K: Ord>(sums: BTreeMap<K, ScoreSums>) -> BTreeMap<K, BeliefScore> {

@@ -2,6 +2,8 @@
 //! before it.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 use tollgate_model::distribution::{LEVELS, N_LEVELS};
 use tollgate_model::{Distribution, Instant, Probability, Span};
@@ -171,6 +173,22 @@ pub fn evaluate(
     period: impl Fn(Instant) -> i64,
     witness: &mut impl EvaluationObserver,
 ) -> ForecastEvaluation {
+    let go_on = || ControlFlow::<Infallible>::Continue(());
+    let ControlFlow::Continue(evaluated) =
+        try_evaluate(forecaster, beliefs, records, trial, period, witness, go_on);
+    evaluated
+}
+
+/// Evaluates forecasts as [`evaluate`] does. `on_job` is called at least once for each job; its break ends the evaluation.
+pub fn try_evaluate<B>(
+    forecaster: Forecaster,
+    beliefs: BeliefModel,
+    records: &[CompletedJob],
+    trial: EvaluationConfig,
+    period: impl Fn(Instant) -> i64,
+    witness: &mut impl EvaluationObserver,
+    on_job: impl Fn() -> ControlFlow<B>,
+) -> ControlFlow<B, ForecastEvaluation> {
     let ran = records.iter().filter(|r| ln_secs(r.runtime).is_some());
     let mut ran: Vec<CompletedJob> = ran.copied().collect();
     ran.sort_by_key(|record| record.submit);
@@ -178,12 +196,13 @@ pub fn evaluate(
     for record in &ran {
         *jobs_of.entry(record.job.class).or_default() += 1;
     }
-    let stated = beliefs_at_submission(beliefs, &ran, trial.timing);
+    let stated = beliefs_at_submission(beliefs, &ran, trial.timing, &on_job)?;
     let mut waiting = WaitingLookAlikes::new(trial.timing);
     let mut course = OnlineForecaster::new(forecaster, trial.timing);
     let mut rivals = MethodComparison::default();
     let mut tally = EvaluationTotals::default();
     for (nth, (record, belief)) in (0..).zip(ran.iter().zip(&stated)) {
+        on_job()?;
         let mut ended = Vec::new();
         course.advance(record.submit, &mut |learned| ended.push(learned));
         for learned in &ended {
@@ -211,7 +230,7 @@ pub fn evaluate(
         });
     }
     course.finish(|learned| witness.learned(&learned));
-    tally.evaluation()
+    ControlFlow::Continue(tally.evaluation())
 }
 
 /// The methods besides the aggregate.

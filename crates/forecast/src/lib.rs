@@ -105,12 +105,14 @@ pub use belief::{
     Belief, BeliefBasis, BeliefJob, BeliefModel, BeliefSource, ClassChange, Doubt, GroupPart,
     JobKin, Program, SiblingPart, TaskStage,
 };
-pub use belief_evaluation::{BeliefEvaluation, BeliefScore, evaluate_beliefs};
+pub use belief_evaluation::{
+    BeliefEvaluation, BeliefScore, evaluate_beliefs, try_evaluate_beliefs,
+};
 pub use change_point::{AlarmThreshold, AlarmTriggers};
 pub use class::ClassEvent;
 pub use evaluate::{
     EvaluationConfig, EvaluationObserver, ForecastEvaluation, ForecastMetrics, ScoreIntervals,
-    ScoredForecast, evaluate,
+    ScoredForecast, evaluate, try_evaluate,
 };
 pub use expert::Expert;
 pub use forecaster::{BoundPromise, Forecast, Forecaster, LearnError};

@@ -98,12 +98,13 @@ pub(crate) fn play_record<B>(
 }
 
 /// Returns the belief about each job at its submission, in the order of `records`; the jobs of a class count as those of
-/// one user. None for a job that never ran.
-pub(crate) fn beliefs_at_submission(
+/// one user. None for a job that never ran. `on_job` is called for each job that ran; its break ends this.
+pub(crate) fn beliefs_at_submission<B>(
     mut beliefs: BeliefModel,
     records: &[CompletedJob],
     timing: FeedbackTiming,
-) -> Vec<Option<Belief>> {
+    on_job: impl Fn() -> ControlFlow<B>,
+) -> ControlFlow<B, Vec<Option<Belief>>> {
     let jobs = records.iter().map(|record| {
         let user = UserId(record.job.class.0);
         (BeliefJob::new(user, &record.job), *record)
@@ -112,15 +113,15 @@ pub(crate) fn beliefs_at_submission(
     let mut stated = vec![None; jobs.len()];
     match timing {
         FeedbackTiming::Causal => {
-            let ControlFlow::Continue(()) =
-                observe_beliefs::<Infallible>(&mut beliefs, &jobs, |at, belief| {
-                    stated[at] = Some(*belief);
-                    ControlFlow::Continue(())
-                });
+            observe_beliefs(&mut beliefs, &jobs, |at, belief| {
+                stated[at] = Some(*belief);
+                on_job()
+            })?;
         }
         FeedbackTiming::OneStep => {
             for (stated, (job, ended)) in stated.iter_mut().zip(jobs) {
                 if ended.runtime > Span::ZERO {
+                    on_job()?;
                     let (id, now) = (beliefs.record_id(), ended.submit);
                     beliefs.submit(id, job, now);
                     *stated = beliefs.belief_about(id, now);
@@ -130,5 +131,5 @@ pub(crate) fn beliefs_at_submission(
             }
         }
     }
-    stated
+    ControlFlow::Continue(stated)
 }

@@ -12,11 +12,13 @@ pub mod series;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::thread;
 
 use tollgate_forecast::{
     BeliefModel, ClassId, CompletedJob, EvaluationConfig, FeedbackTiming, ForecastEvaluation,
-    evaluate,
+    try_evaluate,
 };
 use tollgate_model::Instant;
 
@@ -66,8 +68,14 @@ pub struct EvaluationPair {
 }
 
 impl EvaluationPair {
-    /// Evaluates forecasts of jobs whose names were numbered in `names`.
-    pub fn of(jobs: ForecastJobs, names: ForecastNames, settings: SiteEvaluationSettings) -> Self {
+    /// Evaluates forecasts of jobs whose names were numbered in `names`. `on_job` is called several times for each job,
+    /// by several threads. Its break ends the evaluation.
+    pub fn of<B: Send>(
+        jobs: ForecastJobs,
+        names: ForecastNames,
+        settings: SiteEvaluationSettings,
+        on_job: impl Fn() -> ControlFlow<B> + Sync,
+    ) -> ControlFlow<B, Self> {
         let records: Vec<CompletedJob> = jobs.entries.iter().map(|entry| entry.record).collect();
         let records = records.as_slice();
         let min_jobs = min_jobs_per_series(records, settings.min_jobs.get());
@@ -80,36 +88,38 @@ impl EvaluationPair {
         };
         let mut series = SeriesRecorder::of(records, min_jobs);
         let (one_step, causal, beliefs) = thread::scope(|scope| {
-            let beliefs = scope.spawn(move || BeliefEvaluations::of(records, n_cold));
+            let beliefs = scope.spawn(|| BeliefEvaluations::of(records, n_cold, &on_job));
             let one_step = scope.spawn(|| {
-                evaluate(
+                try_evaluate(
                     new_forecaster(&names.by),
                     BeliefModel::default(),
                     records,
                     config(FeedbackTiming::OneStep),
                     period,
                     &mut (),
+                    &on_job,
                 )
             });
-            let causal = evaluate(
+            let causal = try_evaluate(
                 new_forecaster(&names.by),
                 BeliefModel::default(),
                 records,
                 config(FeedbackTiming::Causal),
                 period,
                 &mut series,
+                &on_job,
             );
             (one_step.join(), causal, beliefs.join())
         });
-        Self {
-            one_step: one_step.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            causal,
-            beliefs: beliefs.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        ControlFlow::Continue(Self {
+            one_step: one_step.unwrap_or_else(|panic| resume_unwind(panic))?,
+            causal: causal?,
+            beliefs: beliefs.unwrap_or_else(|panic| resume_unwind(panic))?,
             series,
             names,
             jobs,
             min_jobs,
-        }
+        })
     }
 
     /// Returns both settings with their keys.

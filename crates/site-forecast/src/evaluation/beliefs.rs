@@ -1,8 +1,12 @@
 //! The evaluation of beliefs in JSON.
 
+use std::ops::ControlFlow;
+
 use serde_json::{Map, Value, json};
 use tollgate_forecast::belief_evaluation::{BELIEF_LEVELS, N_BELIEF_LEVELS};
-use tollgate_forecast::{BeliefEvaluation, BeliefJob, BeliefScore, CompletedJob, evaluate_beliefs};
+use tollgate_forecast::{
+    BeliefEvaluation, BeliefJob, BeliefScore, CompletedJob, try_evaluate_beliefs,
+};
 use tollgate_model::UserId;
 
 /// Evaluations of what policies that plan would have believed.
@@ -15,8 +19,12 @@ pub struct BeliefEvaluations {
 
 impl BeliefEvaluations {
     /// Evaluates beliefs over records; the jobs of a class count as those of one user. The parts that begin
-    /// with nothing have `n_cold` jobs.
-    pub(super) fn of(records: &[CompletedJob], n_cold: Option<usize>) -> Self {
+    /// with nothing have `n_cold` jobs. A break of `on_job` ends the evaluation.
+    pub(super) fn of<B>(
+        records: &[CompletedJob],
+        n_cold: Option<usize>,
+        on_job: impl Fn() -> ControlFlow<B>,
+    ) -> ControlFlow<B, Self> {
         let jobs: Vec<(BeliefJob, CompletedJob)> = records
             .iter()
             .map(|record| {
@@ -24,10 +32,12 @@ impl BeliefEvaluations {
                 (BeliefJob::new(user, &record.job), *record)
             })
             .collect();
-        Self {
-            warm: evaluate_beliefs(&jobs, None),
-            cold: n_cold.map(|n_jobs| evaluate_beliefs(&jobs, Some(n_jobs))),
-        }
+        let warm = try_evaluate_beliefs(&jobs, None, &on_job)?;
+        let cold = match n_cold {
+            Some(n_jobs) => Some(try_evaluate_beliefs(&jobs, Some(n_jobs), &on_job)?),
+            None => None,
+        };
+        ControlFlow::Continue(Self { warm, cold })
     }
 
     pub(super) fn to_json(&self) -> Value {

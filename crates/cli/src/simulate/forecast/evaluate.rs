@@ -3,6 +3,9 @@
 mod files;
 mod print;
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use tollgate_site_forecast::{EvaluationPair, ForecastNames, SiteEvaluationSettings};
 
 use super::args::ForecastEvaluateArgs;
@@ -22,7 +25,8 @@ pub(super) fn run(args: &ForecastEvaluateArgs) -> Result<(), CliFailure> {
         min_jobs: args.series,
         n_cold: args.cold,
     };
-    let evaluated = EvaluationPair::of(jobs, names, settings);
+    let go_on = || ControlFlow::<Infallible>::Continue(());
+    let ControlFlow::Continue(evaluated) = EvaluationPair::of(jobs, names, settings, go_on);
     if evaluated.min_jobs < args.series.get() {
         notes.note(format_args!(
             "no class has {} jobs: errors are counted over all of them",
