@@ -56,6 +56,9 @@ pub struct LaunchSpec {
     /// The attempt that this one follows on the same nodes: it starts once that attempt has ended, or at
     /// once if the engine does not know that attempt. None if it starts at once.
     pub after: Option<AttemptId>,
+    /// Whether the attempt only checks that the host runs tasks. Then it has the usual priority even where tasks have
+    /// the lowest one: an answer is waited for.
+    pub is_probe: bool,
 }
 
 /// A host of an attempt.
@@ -132,6 +135,7 @@ impl LaunchSpec {
             limits: LaunchLimits::default(),
             share: 1.0,
             after: None,
+            is_probe: false,
         }
     }
 

@@ -245,8 +245,8 @@ impl SlotWorker {
         // The code that ended the processes of the task before may have removed the limit.
         self.group.limit_processes(launch.limits.processes)?;
         plan.nice = order.nice;
-        plan.is_low_priority = self.low_priority.is_some();
-        plan.cgroup_files = self.group.open_procs_files(plan.is_low_priority)?;
+        plan.is_low_priority = self.low_priority.is_some() && !launch.is_probe;
+        plan.cgroup_files = self.group.open_procs_files(self.low_priority.is_some())?;
         plan.header = crate::protocol::encode_line(&StartedFileHeader {
             boot: self.boot.clone(),
             slot: self.number,

@@ -256,7 +256,7 @@ impl RunnerSupervisor {
 
     fn slot_job(&self, attempt: AttemptId) -> Option<SlotJob> {
         let launch = self.tasks.get(&attempt)?.launch.clone();
-        let nice = if self.settings.low_priority {
+        let nice = if self.settings.low_priority && !launch.is_probe {
             nice::MAX_NICE
         } else if self.host.capacity.shares == ShareEnforcement::Nice {
             nice::level(launch.share, self.highest_share())

@@ -3,6 +3,7 @@
 //! it is killed.
 
 mod desktops;
+mod log_in;
 mod named_host;
 mod outputs;
 mod overlap;

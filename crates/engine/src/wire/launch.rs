@@ -33,6 +33,8 @@ pub(crate) struct LaunchOnWire {
     share: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     after: Option<AttemptId>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_probe: bool,
 }
 
 /// A string as text if it is UTF-8, otherwise as bytes.
@@ -87,6 +89,7 @@ impl From<LaunchSpec> for LaunchOnWire {
             limits: launch.limits,
             share: launch.share,
             after: launch.after,
+            is_probe: launch.is_probe,
         }
     }
 }
@@ -114,6 +117,7 @@ impl From<LaunchOnWire> for LaunchSpec {
             limits: wire.limits,
             share: wire.share,
             after: wire.after,
+            is_probe: wire.is_probe,
         }
     }
 }
@@ -136,6 +140,7 @@ mod tests {
         launch.error = Some(odd.clone().into());
         launch.input = Some(odd.into());
         launch.append = true;
+        launch.is_probe = true;
         let line = serde_json::to_vec(&launch).unwrap();
         assert_eq!(serde_json::from_slice::<LaunchSpec>(&line).unwrap(), launch);
     }

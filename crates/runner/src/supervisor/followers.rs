@@ -41,6 +41,7 @@ impl RunnerSupervisor {
             task.state = RunnerTaskState::Starting;
             task.slot = Some(slot);
         }
+        self.reapply_priority();
         if let Some(next) = self.followers.remove(&attempt) {
             self.append(next, slot);
         }

@@ -141,10 +141,11 @@ impl RunnerSupervisor {
     }
 
     /// Sets the priority of all tasks to that of the settings. An attempt that was asked to end needs processor time
-    /// for it.
+    /// for it, and so does one that checks the host.
     pub(crate) fn reapply_priority(&self) {
         let mut placed = self.placed.iter().filter_map(|key| self.tasks.get(key));
-        let is_low = self.settings.low_priority && placed.all(|task| task.killed.is_none());
+        let can_wait = |task: &RunnerTask| task.killed.is_none() && !task.launch.is_probe;
+        let is_low = self.settings.low_priority && placed.all(can_wait);
         self.host.priority.set(match is_low {
             true => TasksPriority::Lowest,
             false => TasksPriority::Usual,

@@ -184,6 +184,16 @@ fn all_tasks_together_are_idle_until_one_has_to_end() {
     wait_for_ends(&mut engine, &[launch.attempt]);
     engine.running().expect("it answers");
     assert!(is_idle());
+    let mut probe = script(2, "while [ ! -e go ]; do sleep 0.02; done");
+    probe.dir = home.path().to_owned();
+    probe.is_probe = true;
+    engine.start(&[probe.clone()]).expect("started");
+    wait_for_start(&mut engine, probe.attempt);
+    assert!(!is_idle(), "its end is waited for");
+    fs::write(home.path().join("go"), "").expect("written");
+    wait_for_ends(&mut engine, &[probe.attempt]);
+    engine.running().expect("it answers");
+    assert!(is_idle());
 }
 
 #[test]
@@ -364,12 +374,20 @@ fn task_of_low_priority_has_the_lowest_of_all() {
     home.settings.nodes = Some(1);
     let mut engine = home.open();
     let text = "cat /proc/self/oom_score_adj > score; nice > level; ionice > class";
-    let mut launch = script(1, text);
-    launch.dir = home.path().to_owned();
-    let end = crate::common::run(&mut engine, &launch);
-    assert_eq!(end.status, AttemptStatus::Exited(0));
-    let read = |file| fs::read_to_string(home.path().join(file)).expect("written");
-    assert_eq!(read("score"), "800\n");
-    assert_eq!(read("level"), "19\n");
-    assert_eq!(read("class"), "idle\n");
+    let mut priority = |job, is_probe| {
+        let mut launch = script(job, text);
+        launch.dir = home.path().to_owned();
+        launch.is_probe = is_probe;
+        let end = crate::common::run(&mut engine, &launch);
+        assert_eq!(end.status, AttemptStatus::Exited(0));
+        ["score", "level", "class"].map(|file| {
+            let text = fs::read_to_string(home.path().join(file)).expect("written");
+            text.trim_end().to_owned()
+        })
+    };
+    let lowest = ["800", "19", "idle"];
+    assert_eq!(priority(1, false), lowest);
+    for (own, lowest) in priority(2, true).iter().zip(lowest) {
+        assert_ne!(own, lowest);
+    }
 }

@@ -310,6 +310,7 @@ impl<E: Engine> Controller<E> {
             },
             share: 1.0,
             after,
+            is_probe: false,
         };
         Ok(LaunchOutcome::Ready(Box::new(LaunchRequest {
             owner,

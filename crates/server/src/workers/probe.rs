@@ -41,7 +41,10 @@ pub(crate) fn run<E: Engine>(
     dir: &Path,
 ) -> Result<(), ProbeError> {
     let words = [program.clone(), "--version".into()];
-    let launch = LaunchSpec::new(attempt, vec![NodeId(0)], words, dir);
+    let launch = LaunchSpec {
+        is_probe: true,
+        ..LaunchSpec::new(attempt, vec![NodeId(0)], words, dir)
+    };
     let failed = |error: EngineError| ProbeError::Failed(error.to_string());
     engine.start(&[launch]).map_err(failed)?;
     let deadline = Instant::now() + PROBE_TIMEOUT;

@@ -11,7 +11,7 @@ use super::site::{WorkerTestSite, lines};
 const SETTINGS: &str = "local.nodes = 0\n[desktops]\nretry = \"max-evictions:1\"\n";
 
 /// A task that writes a line for each moment in which it runs, and says how often it was tried before.
-const CLOCK: &str = "\
+pub(super) const CLOCK: &str = "\
 echo $TOLLGATE_RESTARTS >> restarts
 while [ ! -e go ]; do echo >> ticks; sleep 0.02; done
 ";
@@ -35,7 +35,7 @@ fn metrics(site: &WorkerTestSite) -> String {
 }
 
 /// Waits until a task runs, which writes.
-fn until_it_ticks(site: &WorkerTestSite, place: &Path) {
+pub(super) fn until_it_ticks(site: &WorkerTestSite, place: &Path) {
     let ticks = || lines(&place.join("ticks"));
     let before = ticks();
     site.until("the task runs", || ticks() > before);
@@ -43,7 +43,7 @@ fn until_it_ticks(site: &WorkerTestSite, place: &Path) {
 
 /// Waits until the computer is in use as far as the service knows, and returns how far the task has come: nothing of it
 /// runs any more by then.
-fn until_it_stands(site: &WorkerTestSite, place: &Path) -> usize {
+pub(super) fn until_it_stands(site: &WorkerTestSite, place: &Path) -> usize {
     site.until("the computer is in use", || {
         let nodes = site.json(&["nodes", "--format", "json"]);
         nodes["workers"][0]["in_use"] == "user" && nodes["nodes"][0]["state"] == "in_use"
