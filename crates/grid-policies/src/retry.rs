@@ -24,7 +24,7 @@ pub use parse::RetryError;
 pub use rule::{EvictionFilter, FinishedTasks, HistoryMetric, RetryRule};
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::Span;
+use tollgate_model::{EvictionCause, Span};
 use tollgate_policy::RandomSource;
 
 /// The decision on an evicted task.
@@ -122,6 +122,21 @@ impl RetryPolicy {
             Some(_) => RetryDecision::Dedicate,
             None => RetryDecision::Abandon,
         }
+    }
+
+    /// Returns how often a task is tried again that is evicted by users alone; [`u8::MAX`] without a limit. Rules about
+    /// the time held do not count: it is not known before.
+    pub fn max_restarts(&self, draw: &mut dyn RandomSource) -> u8 {
+        if self.rules.is_empty() {
+            return u8::MAX;
+        }
+        let mut history = TaskHistory::default();
+        let is_last = |_: &u8| {
+            history.record_eviction(EvictionCause::User, Span::ZERO);
+            let mut rules = self.rules.iter();
+            rules.any(|rule| rule.is_exceeded(&history, draw))
+        };
+        (0..u8::MAX).find(is_last).unwrap_or(u8::MAX)
     }
 
     /// Returns the maximum duration of a single attempt, if limited.

@@ -35,6 +35,9 @@ pub struct JobSpec {
     pub memory: u64,
     /// Its needs of the place where it runs.
     pub needs: PlacementNeeds,
+    /// Number of times that it starts anew after it had to give way to a user of its computer; [`u8::MAX`] without a
+    /// limit.
+    pub restarts: u8,
     /// The user who submitted the job.
     pub user: UserId,
     /// The service level that the user asks for.

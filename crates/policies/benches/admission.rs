@@ -15,6 +15,7 @@ const TASKS: u32 = 10;
 
 fn spec(estimate_s: i64, deadline_s: i64, procs: u32) -> JobSpec {
     JobSpec {
+        restarts: 0,
         submit: Instant::ZERO,
         estimate: Span::from_secs(estimate_s),
         procs,

@@ -23,6 +23,7 @@ struct Cluster {
 
 fn spec(procs: u32, estimate_s: i64, deadline_s: i64, user: u32) -> JobSpec {
     JobSpec {
+        restarts: 0,
         submit: Instant::ZERO,
         estimate: Span::from_secs(estimate_s),
         procs,

@@ -22,6 +22,7 @@
 //! | `proc_pool` | processors that are all alike, and the jobs that run on them |
 //! | `timetable` | the dispatch rule by deadline, and a timetable of assumed run times |
 //! | `host_machine` | the same where it matters on which hosts jobs run |
+//! | `host_times` | until when jobs may run on a host, by its closing and by its users |
 //! | `machine` | the choice between the two |
 //! | `promise_test` | the test of a job against the plan |
 //! | `scenarios` | possible ends of a job |
@@ -39,6 +40,7 @@ mod fair_order;
 mod fair_turns;
 mod free_profile;
 mod host_machine;
+mod host_times;
 mod latest_starts;
 mod machine;
 mod pass;
@@ -63,6 +65,7 @@ use tollgate_policy::{
     PossibleRuns, ProbeScratch, View, WaitOrder,
 };
 
+use host_times::HostChoice;
 use machine::PlanMachine;
 use planned_job::PlannedJob;
 use timetable::JobGroup;
@@ -145,7 +148,11 @@ fn host_needs(view: View<'_>, needs: &PlacementNeeds) -> JobGroup {
         host: needs.host,
         devices,
         licences: view.licences_of(needs),
-        dedicated: needs.dedicated,
+        hosts: match needs.dedicated {
+            true => HostChoice::Dedicated,
+            false => HostChoice::Any,
+        },
+        restarts: 0,
     }
 }
 

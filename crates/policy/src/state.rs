@@ -9,6 +9,7 @@ mod fading_use;
 mod groups;
 mod hosts;
 mod jobs;
+mod logins;
 mod machine;
 mod node;
 mod node_set;
@@ -35,6 +36,7 @@ use hosts::LicencePool;
 pub use hosts::{HeldDevices, Host, HostPart};
 use jobs::RunningJob;
 pub use jobs::{Admission, JobPhase, JobSlot};
+pub use logins::LoginForecast;
 use machine::NodeLimits;
 pub use node::{Node, TOLERANCE_S};
 use node_set::NodeSet;
@@ -61,6 +63,8 @@ pub struct ClusterState {
     groups: NodeGroups,
     /// The common properties of groups of nodes. A replay of a record has one host.
     hosts: Vec<Host>,
+    /// The log-ins to be expected at groups of desktops.
+    logins: Vec<LoginForecast>,
     licences: LicencePool,
     limits: NodeLimits,
     maintenance: MaintenanceCalendar,

@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use tollgate_grid_policies::select::{
-    BuiltinSelectPolicy, CampusComputer, ComputerPool, LearnedLogins,
+    BuiltinSelectPolicy, CampusComputer, ComputerPool, LearnedLogins, hour_of_week,
 };
 use tollgate_model::{EvictionCause, HostNameIndex, Instant, NodeId, Power, Span};
+use tollgate_policy::LoginForecast;
 
 use crate::draws::SeededDraws;
 
@@ -29,6 +30,9 @@ pub(crate) struct StoredChoice {
     policy: String,
     power: BTreeMap<String, Power>,
 }
+
+/// An hour.
+const HOUR: Span = Span::from_secs(3600);
 
 /// How long an unused computer is assumed to stay awake: as on the campus of McGough et al.
 const STAYS_AWAKE: Span = Span::from_secs(15 * 60);
@@ -78,6 +82,14 @@ pub(crate) struct DesktopTasks {
     pub(crate) n_nodes: u32,
 }
 
+/// The log-ins to be expected at desktops.
+#[derive(Clone, Debug)]
+pub(crate) struct LoginForecasts {
+    pub(crate) forecasts: Vec<LoginForecast>,
+    /// By desktop: the index of its forecast.
+    pub(crate) of_host: BTreeMap<HostNameIndex, u32>,
+}
+
 /// The log-ins at desktops as they were learned, and when each was last used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DesktopLogins {
@@ -85,7 +97,13 @@ pub struct DesktopLogins {
     groups: Vec<String>,
     logins: LearnedLogins,
     uses: BTreeMap<HostNameIndex, DesktopUse>,
+    /// The hour, counted from the origin, for which the service last made forecasts; None if another log-in has been seen
+    /// since.
+    forecast_hour: Option<i64>,
 }
+
+/// The log-ins of a group from which on a promise may rest on its computers.
+const LEAST_SEEN: u64 = 100;
 
 impl DesktopLogins {
     /// Returns, by group, its name and the number of log-ins so far.
@@ -101,6 +119,7 @@ impl DesktopLogins {
         (is_connected, cause): (bool, Option<EvictionCause>),
         now: Instant,
     ) {
+        self.forecast_hour = None;
         let group = self.group_of(name);
         let known = self.uses.entry(host).or_insert(DesktopUse {
             group,
@@ -127,6 +146,34 @@ impl DesktopLogins {
         known.unwrap_or_else(|| {
             self.groups.push(name.to_owned());
             self.groups.len() - 1
+        })
+    }
+
+    /// Returns the log-ins to be expected from `now` on: a forecast for each group of which enough was seen, and of each
+    /// desktop the index of that for its group. None if they are as they were at the last call.
+    pub(crate) fn forecasts(&mut self, now: Instant) -> Option<LoginForecasts> {
+        let hour = now.as_micros().div_euclid(HOUR.as_micros());
+        if self.uses.is_empty() || self.forecast_hour.replace(hour) == Some(hour) {
+            return None;
+        }
+        let from = Instant::from_micros(hour * HOUR.as_micros());
+        let (first, _) = hour_of_week(from);
+        let (mut forecasts, mut of_group) = (Vec::new(), BTreeMap::new());
+        for group in 0..self.groups.len() {
+            let is_known = self.logins.seen(group) >= LEAST_SEEN;
+            if let Some(mut rates) = self.logins.cautious_rates(group).filter(|_| is_known) {
+                rates.rotate_left(first);
+                of_group.insert(group, u32::try_from(forecasts.len()).unwrap_or(u32::MAX));
+                forecasts.push(LoginForecast::new(from, rates));
+            }
+        }
+        let of_host = self.uses.iter().filter_map(|(&name, known)| {
+            let forecast = of_group.get(&known.group)?;
+            Some((name, *forecast))
+        });
+        Some(LoginForecasts {
+            of_host: of_host.collect(),
+            forecasts,
         })
     }
 

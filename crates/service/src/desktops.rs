@@ -4,7 +4,7 @@ use tollgate_gate::WorkerId;
 use tollgate_model::EvictionCause;
 
 use crate::core::Core;
-use crate::desktop_logins::{DesktopLogins, DesktopTasks};
+use crate::desktop_logins::{DesktopLogins, DesktopTasks, LoginForecasts};
 
 impl Core {
     /// Returns the log-ins as they were learned at desktops.
@@ -31,6 +31,19 @@ impl Core {
             self.desktops
                 .note((index, name), (is_connected, cause), self.now);
         }
+    }
+
+    /// Brings the log-ins that the policy expects at desktops up to date.
+    pub(crate) fn expect_logins(&mut self) {
+        let Some(LoginForecasts { forecasts, of_host }) = self.desktops.forecasts(self.now) else {
+            return;
+        };
+        let view = self.gate.view(self.now);
+        let names: Vec<_> = view.hosts().iter().map(|host| host.terms.name).collect();
+        self.gate.set_logins(self.now, forecasts, |host| {
+            let name = names.get(host).copied().flatten()?;
+            of_host.get(&name).copied()
+        });
     }
 
     /// Brings the order in which tasks take idle desktops up to date.

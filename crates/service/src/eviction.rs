@@ -11,6 +11,7 @@ use tollgate_model::{EvictionCause, LimitOwner, Span, TaskId};
 
 use crate::abandonment::Abandonment;
 use crate::active_task::ActiveTask;
+use crate::command::Submission;
 use crate::core::Core;
 use crate::draws::SeededDraws;
 use crate::output::{CommandError, RowChange, StepOutput};
@@ -124,6 +125,18 @@ impl Core {
         };
         step.changes.push(live.give_up(task, by, rule));
         Verdict::Abandon
+    }
+
+    /// Returns how often a task of a job is tried again after users have come.
+    pub(crate) fn restarts_of(&self, submission: &Submission) -> u8 {
+        if submission.retry == OnEviction::Fail {
+            return 0;
+        }
+        let mut draws = SeededDraws::new(0);
+        let own = submission.options.give_up.iter();
+        let rules = own.chain([&self.rules.evictions]);
+        let restarts = rules.map(|rule| rule.max_restarts(&mut draws));
+        restarts.min().unwrap_or(u8::MAX)
     }
 
     /// Returns the run time after which the rule of the site ends an attempt at a task on its present nodes. None

@@ -23,7 +23,11 @@ impl Core {
         };
         let level = self.rules.policy.promise_level();
         let spec = rules::spec(submission, estimate, at, self.memory_per_node(), level);
-        JobSpec { needs, ..spec }
+        JobSpec {
+            needs,
+            restarts: self.restarts_of(submission),
+            ..spec
+        }
     }
 
     /// Returns why a job can never have the hosts, devices or licences that it needs, if so.

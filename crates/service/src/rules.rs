@@ -178,6 +178,7 @@ pub(crate) fn spec(
         procs,
         memory: memory_bytes.div_ceil(u64::from(procs.max(1))),
         needs: Default::default(),
+        restarts: 0,
         user: UserId(submission.user),
         sla: Sla {
             deadline: submission.deadline.map(|span| (since + span).since(now)),

@@ -239,6 +239,7 @@ impl Core {
         input: GateInput,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
+        self.expect_logins();
         self.order_desktops();
         let answer = self.gate.handle(self.now, input, &mut self.effects);
         self.apply_effects(step);
@@ -250,6 +251,7 @@ impl Core {
     fn run_passes(&mut self, step: &mut StepOutput) {
         self.refresh_beliefs(step);
         loop {
+            self.expect_logins();
             self.order_desktops();
             self.gate.run_pass(self.now, &mut self.effects);
             self.apply_effects(step);

@@ -183,6 +183,7 @@ impl Workload {
         let runtime = runtime_of(job);
         JobArrival {
             spec: JobSpec {
+                restarts: 0,
                 submit: self.submit(job),
                 estimate: self.estimate(self.row(i), runtime),
                 procs: job.procs,

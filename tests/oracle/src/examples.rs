@@ -178,6 +178,7 @@ impl ExampleJob {
     pub fn job(&self) -> OracleJob {
         OracleJob {
             spec: JobSpec {
+                restarts: 0,
                 submit: Instant::ZERO + Span::from_secs_f64(self.submit_s),
                 estimate: Span::from_secs_f64(self.estimate_s),
                 procs: self.procs,

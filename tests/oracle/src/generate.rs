@@ -70,6 +70,7 @@ fn whole_job() -> impl Strategy<Value = OracleJob> {
         let penalty = prop::sample::select(vec![0.0, 0.0, 0.5, 1.0, 1.0, 2.0, 8.0]);
         (1u32..4, bid, penalty).prop_map(move |(procs, bid, penalty)| OracleJob {
             spec: JobSpec {
+                restarts: 0,
                 submit: Instant::from_secs(submit),
                 estimate: Span::from_secs(estimate),
                 procs,
@@ -129,6 +130,7 @@ fn fractional_job() -> impl Strategy<Value = OracleJob> {
         let bid = runtime.as_secs_f64() * value;
         OracleJob {
             spec: JobSpec {
+                restarts: 0,
                 submit: Instant::from_micros(submit),
                 estimate: times_runtime(guess),
                 procs,

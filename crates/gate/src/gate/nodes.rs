@@ -6,7 +6,7 @@ use tollgate_model::{
     EvictionCause, HostTerms, Instant, JobId, JobSpec, MaintenanceCalendar, NodeRange,
     ResourceCounts, ResourceIndex, UserId,
 };
-use tollgate_policy::{JobPhase, View};
+use tollgate_policy::{JobPhase, LoginForecast, View};
 
 use super::{Effects, Gate};
 use crate::input::{InputAck, InputError, WorkerId};
@@ -173,6 +173,18 @@ impl Gate {
     /// shows what changes by it.
     pub fn set_host_order(&mut self, order: &[usize]) {
         self.state.set_host_order(order);
+    }
+
+    /// Sets the log-ins to be expected at desktops; see [`tollgate_policy::ClusterState::set_logins`]. The next input
+    /// shows what changes by it.
+    pub fn set_logins(
+        &mut self,
+        now: Instant,
+        forecasts: Vec<LoginForecast>,
+        of_host: impl Fn(usize) -> Option<u32>,
+    ) {
+        self.state.set_logins(forecasts, of_host);
+        self.policy.nodes_changed(View::new(&self.state, now));
     }
 
     /// Sets the times in which no job runs. The next input shows what changes by it.

@@ -21,6 +21,7 @@ fn at(secs: i64) -> Instant {
 fn submitted(procs: u32, estimate_s: i64, deadline_s: Option<i64>) -> GateInput {
     GateInput::Submitted {
         spec: JobSpec {
+            restarts: 0,
             submit: Instant::ZERO,
             estimate: Span::from_secs(estimate_s),
             procs,

@@ -183,6 +183,7 @@ impl AdversarialDriver {
 
     fn spec(&self, draft: DriverJobDraft) -> JobSpec {
         JobSpec {
+            restarts: 0,
             submit: self.now,
             estimate: Span::from_secs(draft.estimate_s),
             procs: draft.procs,

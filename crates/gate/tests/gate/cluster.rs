@@ -103,6 +103,7 @@ impl Cluster {
 
     pub(crate) fn spec(&self, job: Job) -> JobSpec {
         JobSpec {
+            restarts: 0,
             submit: self.now,
             estimate: Span::from_secs(job.estimate_s),
             procs: job.procs,

@@ -43,6 +43,7 @@ impl GateFixture {
     fn submit(&mut self, deadline: Option<Span>) -> JobId {
         let answer = self.input(GateInput::Submitted {
             spec: JobSpec {
+                restarts: 0,
                 submit: NOW,
                 estimate: Span::from_secs(10),
                 procs: 1,

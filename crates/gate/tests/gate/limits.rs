@@ -63,6 +63,7 @@ impl GateFixture {
         self.effects.clear();
         let answer = self.input(GateInput::Submitted {
             spec: JobSpec {
+                restarts: 0,
                 submit: self.now,
                 estimate: Span::from_secs(10),
                 procs,

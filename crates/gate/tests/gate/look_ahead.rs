@@ -63,6 +63,7 @@ fn step() -> impl Strategy<Value = LookAheadStep> {
 
 fn spec(draft: LookAheadJobDraft, submit: Instant) -> JobSpec {
     JobSpec {
+        restarts: 0,
         submit,
         estimate: Span::from_secs(draft.estimate_s),
         procs: draft.procs,

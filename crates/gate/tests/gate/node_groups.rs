@@ -96,6 +96,7 @@ fn run(machine: &Machine, jobs: &[Job], grouped: bool) -> Vec<String> {
         now += Span::from_secs(gap_s);
         world.advance(now);
         let spec = JobSpec {
+            restarts: 0,
             submit: now,
             estimate: Span::from_secs(estimate_s),
             procs,

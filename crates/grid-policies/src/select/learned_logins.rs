@@ -46,6 +46,9 @@ const WEEKLY_DECAY: f64 = 0.85;
 /// campus at this hour with the cluster's popularity at other hours.
 const PRIOR_LOGINS: f64 = 1.0;
 
+/// The same of rates on which promises rest.
+const CAUTIOUS_LOGINS: f64 = 0.5;
+
 impl LearnedLogins {
     /// Creates the state before the first log-in at a pool of computers that are all free, from the origin on.
     pub fn before_any(pool: &ComputerPool) -> Self {
@@ -158,12 +161,32 @@ impl LearnedLogins {
         (exposure > 0.0).then(|| came / exposure)
     }
 
+    /// Returns cautious rates of the log-ins at a cluster by hour of the week, in log-ins per hour of a computer without a
+    /// user. An hour of which little was seen is believed to be nearly like the busiest one, by half a log-in in advance
+    /// (Jeffreys' prior). None before there was a computer without a user.
+    pub fn cautious_rates(&self, cluster: usize) -> Option<[f64; HOURS_OF_WEEK]> {
+        let cell = |hour: usize| {
+            let cells = self.cells.get(hour)?;
+            cells.get(cluster).copied()
+        };
+        let cells = (0..HOURS_OF_WEEK).map(|hour| cell(hour).unwrap_or_default());
+        let cells: Vec<LoginExposure> = cells.collect();
+        let logins: f64 = cells.iter().map(|cell| cell.logins).sum();
+        let exposure: f64 = cells.iter().map(|cell| cell.exposure).sum();
+        let usual = (exposure > 0.0).then(|| (logins + PRIOR_LOGINS) / exposure)?;
+        let rates = cells.iter().map(|cell| cell.rate(PRIOR_LOGINS, usual));
+        let busiest = rates.fold(usual, f64::max);
+        Some(std::array::from_fn(|hour| {
+            cells[hour].rate(CAUTIOUS_LOGINS, busiest)
+        }))
+    }
+
     /// Returns the rate of each cluster at an hour of the week, in log-ins per hour of a computer without a user.
     pub fn rates(&mut self, now: Instant, place: usize) -> impl Iterator<Item = f64> {
         self.advance_hours(now);
         let campus = self.campus_rate(place).unwrap_or(0.0);
         let known = self.cells[place].iter().zip(&self.popularity);
-        known.map(move |(cell, fame)| cell.rate(campus * fame.factor()))
+        known.map(move |(cell, fame)| cell.rate(PRIOR_LOGINS, campus * fame.factor()))
     }
 }
 
@@ -180,11 +203,11 @@ impl ClusterPopularity {
 }
 
 impl LoginExposure {
-    /// Returns the mean of a gamma distribution whose prior mean was `usual`.
-    fn rate(self, usual: f64) -> f64 {
+    /// Returns the mean of a gamma distribution whose prior mean was `usual`, with the weight of so many log-ins.
+    fn rate(self, weight: f64, usual: f64) -> f64 {
         if usual <= 0.0 {
             return 0.0;
         }
-        (self.logins + PRIOR_LOGINS) / (self.exposure + PRIOR_LOGINS / usual)
+        (self.logins + weight) / (self.exposure + weight / usual)
     }
 }

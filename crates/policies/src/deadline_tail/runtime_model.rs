@@ -108,6 +108,7 @@ mod tests {
 
     fn spec(estimate: i64) -> JobSpec {
         JobSpec {
+            restarts: 0,
             submit: Instant::ZERO,
             estimate: Span::from_secs(estimate),
             procs: 1,

@@ -7,6 +7,7 @@ use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{fits_machine, price};
 use tollgate_policy::{AdmissionDecision, Host, View};
 
+use super::host_times::{HostChoice, HostTimes};
 use super::planned_job::{PlannedJob, WaitingClass};
 use super::promise_test::{Candidate, PromiseTest};
 use super::timetable::JobGroup;
@@ -31,10 +32,10 @@ const CLOSES_TOO_SOON: Reason = Reason::Other(&OtherReason::new(
     "it may run longer than any host that could hold it stays, even from the host's beginning",
 ));
 
-/// All hosts that could hold the job are such that people work at them.
-const NO_DEDICATED_HOST: Reason = Reason::Other(&OtherReason::new(
+/// All hosts that could hold the job are such that people work at them, and when they come is not known.
+const ONLY_DESKTOPS: Reason = Reason::Other(&OtherReason::new(
     "only_desktops",
-    "promises rest on computers without users only, and none of these can hold it",
+    "a promise rests on computers without users, or on desktops with 100 log-ins so far, and none of these can hold it",
 ));
 
 /// A day, in seconds.
@@ -104,8 +105,8 @@ impl PlanPolicy {
             return Err(Reason::SHARE_USED_UP);
         }
         let group = job.group(view).promised(view);
-        if group.dedicated && !has_dedicated_host(view, &group) {
-            return Err(NO_DEDICATED_HOST);
+        if group.hosts != HostChoice::Any && !has_sure_host(view, &group) {
+            return Err(ONLY_DESKTOPS);
         }
         let test = PromiseTest::new(self.timetable_input(view, group.needs_hosts()));
         let place = test.place(Candidate::array(group, count));
@@ -218,11 +219,14 @@ fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
     }
 }
 
-/// Returns whether hosts without users are there that could hold a job.
-fn has_dedicated_host(view: View<'_>, group: &JobGroup) -> bool {
+/// Returns whether hosts are there on which the promise of a job can rest, and which could hold it.
+fn has_sure_host(view: View<'_>, group: &JobGroup) -> bool {
     let hosts = view.hosts().iter();
-    let dedicated = hosts.filter(|host| !host.terms.is_desktop && view.n_up_in(host.nodes) > 0);
-    let mut sizes = dedicated.map(|host| host.nodes.len);
+    let sure = hosts.filter(|host| {
+        let is_sure = HostTimes::of(view, host).last_end(group.hosts) > view.now;
+        is_sure && view.n_up_in(host.nodes) > 0
+    });
+    let mut sizes = sure.map(|host| host.nodes.len);
     match group.one_host {
         true => sizes.any(|size| size >= group.procs),
         false => sizes.sum::<u32>() >= group.procs,

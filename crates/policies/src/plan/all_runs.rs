@@ -16,6 +16,7 @@ use tollgate_policy::{PossibleRuns, SingleJobRuns, View};
 use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
 use super::fair_turns::{FairTurn, FairTurns};
+use super::host_times::FutureLogins;
 use super::machine::{AssumedRun, PlanMachine};
 use super::planned_job::PlannedJob;
 use super::scenario_jobs::ScenarioJob;
@@ -58,6 +59,7 @@ impl PlanPolicy {
             .max(LEAST_SCENARIOS)
             .min(self.settings.scenarios as usize);
         let mut draws = FutureDraws::new(n_scenarios);
+        let logins = FutureLogins::drawn(view, &draws);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             all.jobs.iter().map(|job| draws.of(&job.block())).collect();
         let singles = all.jobs.iter().map(|job| {
@@ -75,7 +77,14 @@ impl PlanPolicy {
         let mut runs: Vec<PossibleRuns> = runs.collect();
         let by_host = view.has_distinct_hosts() || all.groups.iter().any(JobGroup::needs_hosts);
         let futures = (0..n_scenarios).map(|scenario| {
-            let future = all.future(view, |job: usize| drawn[job][scenario].as_slice());
+            let future = Future {
+                runs: all.runs(
+                    view,
+                    |job: usize| drawn[job][scenario].as_slice(),
+                    &logins[scenario],
+                ),
+                logins: &logins[scenario],
+            };
             all.play(view, by_host, &future)
         });
         for of_all in futures {
@@ -149,23 +158,32 @@ impl PlanPolicy {
 
 /// How long each job runs in a future.
 enum FutureRun {
-    /// It runs now, until the first instant; the dispatch rule reserves its processors until the second.
-    Until(AssumedRun),
+    /// It runs now, until the first instant; the dispatch rule reserves its processors until the second. Where a user
+    /// comes before, it ends at the third.
+    Until(AssumedRun, Instant),
     /// It waits: numbers of jobs with their run times.
     For(Vec<(u32, Span)>),
 }
 
+/// How long all jobs run in a future, and when users come to desktops.
+struct Future<'a> {
+    runs: Vec<FutureRun>,
+    logins: &'a FutureLogins,
+}
+
 impl AllJobs {
     /// Returns how long each job runs if it does so for the quantiles of the levels that `drawn` gives.
-    fn future<'a>(
+    fn runs<'a>(
         &self,
         view: View<'_>,
         drawn: impl Fn(usize) -> &'a [DrawnJobs],
+        logins: &FutureLogins,
     ) -> Vec<FutureRun> {
         let runs = self.jobs.iter().enumerate().map(|(at, job)| {
             if let (Some(id), Some(start)) = (job.running, job.start) {
                 let [assumed, reserved] = job.ends(view.now, start, drawn(at));
-                return FutureRun::Until((id, assumed, reserved));
+                let end = job.end_with_users(view, assumed, (drawn(at), logins));
+                return FutureRun::Until((id, assumed, reserved), end);
             }
             let runs = drawn(at).iter();
             let runs = runs.map(|&(count, level)| (count, job.belief.quantile(level)));
@@ -180,7 +198,7 @@ impl AllJobs {
         &self,
         view: View<'_>,
         by_host: bool,
-        future: &[FutureRun],
+        future: &Future<'_>,
     ) -> Vec<(RunInterval, Instant)> {
         let n_jobs = self.jobs.len();
         let n_free = n_jobs - self.n_waitlisted;
@@ -195,7 +213,7 @@ impl AllJobs {
         let mut runs: Vec<(RunInterval, Instant)> =
             runs.into_iter().map(|run| (run, run.start)).collect();
         if let Some(turns) = &self.turns {
-            let in_turns = turns.play(view, future);
+            let in_turns = turns.play(view, &future.runs);
             for (((run, judged_start), in_turn), due) in
                 runs.iter_mut().zip(in_turns).zip(&turns.due)
             {
@@ -215,7 +233,7 @@ impl AllJobs {
         &self,
         view: View<'_>,
         by_host: bool,
-        future: &[FutureRun],
+        future: &Future<'_>,
         some: impl Iterator<Item = usize>,
     ) -> Vec<RunInterval> {
         let mut runs = Vec::with_capacity(self.jobs.len());
@@ -225,10 +243,10 @@ impl AllJobs {
         let mut waiting: Vec<(usize, u32)> = Vec::with_capacity(self.jobs.len());
         for (at, index) in some.enumerate() {
             runs.push(no_run(view.now));
-            match &future[index] {
-                FutureRun::Until((id, assumed, reserved)) => {
+            match &future.runs[index] {
+                FutureRun::Until((id, assumed, reserved), end) => {
                     let start = self.jobs[index].start.unwrap_or(view.now);
-                    include(&mut runs[at], start, *assumed);
+                    include(&mut runs[at], start, *end);
                     running.push((*id, *assumed, *reserved));
                 }
                 FutureRun::For(parts) => {
@@ -249,7 +267,7 @@ impl AllJobs {
         if waiting.is_empty() {
             return runs;
         }
-        let machine = PlanMachine::new(view, by_host, running.into_iter());
+        let machine = PlanMachine::new(view, by_host, running.into_iter(), future.logins);
         machine.play(&groups, |start| {
             let (at, left) = &mut waiting[start.group];
             *left = left.saturating_sub(start.n_jobs());
@@ -270,7 +288,7 @@ impl AllTurns {
         let (mut running, mut run_times) = (Vec::new(), Vec::with_capacity(future.len()));
         for run in future {
             match run {
-                FutureRun::Until((id, end, _)) => running.push((*id, *end)),
+                FutureRun::Until((id, end, _), _) => running.push((*id, *end)),
                 FutureRun::For(parts) => {
                     for &(count, run) in parts {
                         run_times.extend(std::iter::repeat_n(run, count as usize));

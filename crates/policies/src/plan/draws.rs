@@ -44,6 +44,8 @@ enum Cause {
     Correlation(u64),
     /// A job, by its place in the order of submission.
     Job(u64),
+    /// The users of a host.
+    Host(u64),
 }
 
 /// The draws for some number of futures.
@@ -137,6 +139,15 @@ impl FutureDraws {
             .or_insert_with(|| levels(cause, n_futures))
     }
 
+    pub(super) const fn n_futures(&self) -> usize {
+        self.n_futures
+    }
+
+    /// Returns the levels of the users of a host, given by its index, in each future; above 0 and below 1.
+    pub(super) fn of_host(&self, host: usize) -> Vec<f64> {
+        self.levels_of(Cause::Host(host as u64))
+    }
+
     fn levels_of(&self, cause: Cause) -> Vec<f64> {
         levels(cause, self.n_futures)
     }
@@ -151,6 +162,7 @@ fn levels(cause: Cause, n_futures: usize) -> Vec<f64> {
         Cause::Batch(batch) => (3, batch),
         Cause::Correlation(batch) => (4, batch),
         Cause::Job(job) => (5, job),
+        Cause::Host(host) => (6, host),
     };
     let mut state = SEED ^ kind;
     state = split_mix(&mut state) ^ number;

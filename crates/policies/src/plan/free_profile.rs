@@ -13,6 +13,7 @@ use tollgate_model::{
 use tollgate_policy::toolkit::CapacityProfile;
 use tollgate_policy::{HostPart, View};
 
+use super::host_times::{self, HostTimes};
 use super::timetable::JobGroup;
 
 pub(super) use place_waves::PlaceWaves;
@@ -21,8 +22,8 @@ pub(super) use place_waves::PlaceWaves;
 #[derive(Clone, Debug)]
 pub(super) struct FreeProfile {
     now: Instant,
-    /// The hosts in the order in which jobs take them: those that close first, then those with the fewest
-    /// devices.
+    /// The hosts in the order in which jobs take them: first desktops, then those that close first, then
+    /// those with the fewest devices.
     hosts: Vec<HostProfile>,
     licences: Vec<UnitProfile>,
     calendar: MaintenanceCalendar,
@@ -36,21 +37,11 @@ struct HostProfile {
     /// The host, as an index into [`tollgate_policy::ClusterState::hosts`].
     host: usize,
     name: Option<HostNameIndex>,
-    /// [`Instant::MAX`] if the host stays.
-    closes: Instant,
-    /// Whether people work at it.
-    is_desktop: bool,
+    times: HostTimes,
     /// Its place among desktops; 0 of other hosts.
     rank: u32,
     procs: CapacityProfile,
     devices: Vec<UnitProfile>,
-}
-
-impl HostProfile {
-    /// Returns when the host closes for the jobs of a group: long ago if they never run there.
-    fn closes_for(&self, group: &JobGroup) -> Instant {
-        group.end_of_host(self.closes, self.is_desktop)
-    }
 }
 
 /// The free units of one kind of devices or licences.
@@ -100,8 +91,7 @@ impl FreeProfile {
         let pool = HostProfile {
             host: 0,
             name: None,
-            closes: Instant::MAX,
-            is_desktop: false,
+            times: HostTimes::FOREVER,
             rank: 0,
             procs: profile(now, idle, running, released),
             devices: Vec::new(),
@@ -178,7 +168,10 @@ impl FreeProfile {
             loop {
                 let at = pool.procs.latest(group.procs, length, end)?;
                 let at = Some(at).filter(|&at| at >= self.now)?;
-                let open = self.last_start(at.min(pool.closes - group.reserved), group.reserved);
+                let open = self.last_start(
+                    at.min(pool.times.last_end(group.hosts) - group.reserved),
+                    group.reserved,
+                );
                 if open == at {
                     return self.at(group, length, at);
                 }
@@ -191,7 +184,10 @@ impl FreeProfile {
             return self.at(group, length, starts.max()?);
         }
         // A later place begins at a change, or when a host closes.
-        let closes = self.hosts.iter().map(|host| host.closes_for(group));
+        let closes = self
+            .hosts
+            .iter()
+            .map(|host| host.times.last_end(group.hosts));
         let last_ends = closes.map(|closes| closes - group.reserved + length);
         let mut earlier: Vec<Instant> = self.changes().into_iter().chain(last_ends).collect();
         earlier.retain(|&at| at < end);
@@ -224,7 +220,7 @@ impl FreeProfile {
             return None;
         }
         let place = |parts| PlannedPlace { at, length, parts };
-        let stays = |host: &HostProfile| at + group.reserved <= host.closes_for(group);
+        let stays = |host: &HostProfile| at + group.reserved <= host.times.last_end(group.hosts);
         if group.one_host {
             let fits = |host: &HostProfile| {
                 stays(host)
@@ -232,12 +228,15 @@ impl FreeProfile {
                     && host.procs.fewest(at, end) >= group.procs
                     && covers(&host.devices, &group.devices, at, end)
             };
-            let host = self.hosts.iter().position(fits)?;
+            let host = self
+                .order_for(group)
+                .find(|&host| fits(&self.hosts[host]))?;
             return Some(place(vec![(host, group.procs)]));
         }
         let mut parts = Vec::new();
         let mut missing = group.procs;
-        for (index, host) in self.hosts.iter().enumerate() {
+        for index in self.order_for(group) {
+            let host = &self.hosts[index];
             if missing > 0 && stays(host) {
                 let procs = host.procs.fewest(at, end).min(missing);
                 missing -= procs;
@@ -245,6 +244,13 @@ impl FreeProfile {
             }
         }
         (missing == 0).then(|| place(parts))
+    }
+
+    /// Returns the order in which jobs of a group take hosts.
+    fn order_for(&self, group: &JobGroup) -> impl Iterator<Item = usize> + use<> {
+        let is_desktop = |host: &HostProfile| host.times.is_desktop;
+        let n_desktops = self.hosts.partition_point(is_desktop);
+        host_times::order_for(group.hosts, n_desktops, self.hosts.len())
     }
 
     /// Takes the place of a job.
@@ -343,8 +349,7 @@ impl HostProfile {
                 Self {
                     host: index,
                     name: host.terms.name,
-                    closes: host.terms.closes.unwrap_or(Instant::MAX),
-                    is_desktop: host.terms.is_desktop,
+                    times: HostTimes::of(view, host),
                     rank: host.rank,
                     procs: profile(view.now, view.n_idle_in(host.nodes), running, released),
                     devices: devices.collect(),
@@ -352,11 +357,11 @@ impl HostProfile {
             })
             .collect();
         all.sort_by_key(|host| {
-            let is_dedicated = !host.is_desktop;
+            let (is_dedicated, closes) = host.times.order();
             (
                 is_dedicated,
                 host.rank,
-                host.closes,
+                closes,
                 n_devices(host.host),
                 host.host,
             )

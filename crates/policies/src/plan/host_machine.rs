@@ -13,6 +13,7 @@ mod wave_cycle;
 use tollgate_model::{HostNameIndex, Instant, JobId, MaintenanceCalendar, ResourceCounts};
 use tollgate_policy::{HostPart, View};
 
+use super::host_times::{self, FutureLogins, HostTimes};
 use super::timetable::{JobGroup, NO_GROUP, PlannedStart};
 use wave_cycle::WaveCycle;
 
@@ -23,11 +24,10 @@ struct HostRoom {
     host: usize,
     idle: u32,
     devices: ResourceCounts,
-    /// [`Instant::MAX`] if the host stays.
-    closes: Instant,
+    times: HostTimes,
+    /// When a user comes to it; [`Instant::MAX`] if none does.
+    login: Instant,
     name: Option<HostNameIndex>,
-    /// Whether people work at it.
-    is_desktop: bool,
     /// Its place among desktops; 0 of other hosts.
     rank: u32,
 }
@@ -50,6 +50,10 @@ struct HostRun {
     end: Instant,
     /// The end by which the dispatch rule reserves; not before `end`.
     reserved_end: Instant,
+    /// Number of the jobs.
+    count: u32,
+    /// Whether they end because a user comes to a host.
+    is_evicted: bool,
     parts: Vec<RoomPart>,
     licences: ResourceCounts,
 }
@@ -67,9 +71,7 @@ impl FreeRooms {
         if !self.licences.covers(&group.licences) {
             return None;
         }
-        let stays = |room: &HostRoom| {
-            at + group.reserved <= group.end_of_host(room.closes, room.is_desktop)
-        };
+        let stays = |room: &HostRoom| at + group.reserved <= room.times.last_end(group.hosts);
         if group.one_host {
             let fits = |room: &HostRoom| {
                 stays(room)
@@ -77,7 +79,9 @@ impl FreeRooms {
                     && room.devices.covers(&group.devices)
                     && group.accepts_host(room.name)
             };
-            let room = self.rooms.iter().position(fits)?;
+            let room = self
+                .order_for(group)
+                .find(|&room| fits(&self.rooms[room]))?;
             return Some(vec![RoomPart {
                 room,
                 procs: group.procs,
@@ -86,7 +90,8 @@ impl FreeRooms {
         }
         let mut parts = Vec::new();
         let mut missing = group.procs;
-        for (index, room) in self.rooms.iter().enumerate() {
+        for index in self.order_for(group) {
+            let room = &self.rooms[index];
             if room.idle > 0 && stays(room) {
                 let procs = room.idle.min(missing);
                 missing -= procs;
@@ -103,6 +108,13 @@ impl FreeRooms {
         None
     }
 
+    /// Returns the order in which jobs of a group take rooms.
+    fn order_for(&self, group: &JobGroup) -> impl Iterator<Item = usize> + use<> {
+        let is_desktop = |room: &HostRoom| room.times.is_desktop;
+        let n_desktops = self.rooms.partition_point(is_desktop);
+        host_times::order_for(group.hosts, n_desktops, self.rooms.len())
+    }
+
     /// Returns how many jobs of a group fit where one of them does, one beside the other.
     fn count(&self, group: &JobGroup, parts: &[RoomPart]) -> u32 {
         let [part] = parts else {
@@ -112,6 +124,12 @@ impl FreeRooms {
         let by_devices = room.devices.times(&group.devices).unwrap_or(u32::MAX);
         let by_licences = self.licences.times(&group.licences).unwrap_or(u32::MAX);
         (room.idle / group.procs).min(by_devices).min(by_licences)
+    }
+
+    /// Returns when the first user comes to one of these rooms.
+    fn login_at(&self, parts: &[RoomPart]) -> Instant {
+        let logins = parts.iter().map(|part| self.rooms[part.room].login);
+        logins.min().unwrap_or(Instant::MAX)
     }
 
     fn take(&mut self, parts: &[RoomPart], licences: &ResourceCounts) {
@@ -152,8 +170,9 @@ pub(super) struct HostMachine {
 }
 
 impl HostMachine {
-    /// Creates the machine of the view's instant, in which nothing runs yet.
-    pub(super) fn new(view: View<'_>) -> Self {
+    /// Creates the machine of the view's instant, in which nothing runs yet. Users come to desktops at `logins`; the
+    /// dispatch rule does not know when.
+    pub(super) fn new(view: View<'_>, logins: &FutureLogins) -> Self {
         let hosts = view.hosts().iter().enumerate();
         let up = hosts.filter(|(_, host)| view.n_up_in(host.nodes) > 0);
         let mut rooms: Vec<HostRoom> = up
@@ -161,9 +180,9 @@ impl HostMachine {
                 host: index,
                 idle: view.n_idle_in(host.nodes),
                 devices: host.free_devices(),
-                closes: host.terms.closes.unwrap_or(Instant::MAX),
+                times: HostTimes::of(view, host),
+                login: logins.at(index),
                 name: host.terms.name,
-                is_desktop: host.terms.is_desktop,
                 rank: host.rank,
             })
             .collect();
@@ -172,14 +191,8 @@ impl HostMachine {
             devices.iter().map(|(_, count)| u32::from(count)).sum()
         };
         rooms.sort_by_key(|room| {
-            let is_dedicated = !room.is_desktop;
-            (
-                is_dedicated,
-                room.rank,
-                room.closes,
-                n_devices(room),
-                room.host,
-            )
+            let (is_dedicated, closes) = room.times.order();
+            (is_dedicated, room.rank, closes, n_devices(room), room.host)
         });
         Self {
             now: view.now,
@@ -214,10 +227,13 @@ impl HostMachine {
                 });
             }
         }
+        let login = self.free.login_at(&parts);
         self.insert(HostRun {
             group: NO_GROUP,
-            end,
+            end: end.min(login),
             reserved_end,
+            count: 1,
+            is_evicted: login < end,
             parts,
             licences: view.licences_of(&job.spec.needs),
         });
@@ -295,10 +311,14 @@ impl HostMachine {
 
     /// Starts `count` jobs of a group, given with its index, that are placed alike.
     fn launch(&mut self, (index, group): (usize, &JobGroup), count: u32, parts: &[RoomPart]) {
+        let end = self.now + group.run;
+        let login = self.free.login_at(parts);
         let mut run = HostRun {
             group: index,
-            end: self.now + group.run,
+            end: end.min(login),
             reserved_end: self.now + group.reserved,
+            count,
+            is_evicted: login < end,
             parts: parts.to_vec(),
             licences: group.licences,
         };
@@ -354,28 +374,67 @@ impl HostMachine {
         }
     }
 
+    /// Takes no more jobs on hosts to which users have come.
+    fn close_used(&mut self) {
+        let now = self.now;
+        let rooms = self.free.rooms.iter_mut();
+        for room in rooms.filter(|room| room.login <= now) {
+            room.times = room.times.in_use();
+        }
+    }
+
+    /// Gives back what jobs held that have ended. Those that a user's coming has ended wait again, as often as they may.
+    fn end_runs(&mut self, groups: &[JobGroup], left: &mut [u32], evictions: &mut [u32]) {
+        let (now, free) = (self.now, &mut self.free);
+        self.runs.retain(|run| {
+            if run.end > now {
+                return true;
+            }
+            free.give_back(run);
+            if run.is_evicted && run.group != NO_GROUP {
+                let JobGroup {
+                    restarts, count, ..
+                } = groups[run.group];
+                evictions[run.group] += run.count;
+                let is_lost =
+                    restarts < u8::MAX && evictions[run.group] > count * u32::from(restarts);
+                left[run.group] += if is_lost { 0 } else { run.count };
+            }
+            false
+        });
+    }
+
     /// Plays the dispatch rule forward with the assumed run times, and reports each start, until all jobs
-    /// have started, those that are left never can, or `report` returns false.
+    /// have started, those that are left never can, or `report` returns false. Only a start is reported from which the
+    /// jobs run to their ends.
     pub(super) fn play(
         mut self,
         groups: &[JobGroup],
         mut report: impl FnMut(PlannedStart) -> bool,
     ) {
         let mut left: Vec<u32> = groups.iter().map(|group| group.count).collect();
+        let mut evictions = vec![0; groups.len()];
+        let has_users = self.free.rooms.iter().any(|room| room.login < Instant::MAX);
         let mut goes_on = true;
         let mut cycle: Option<WaveCycle> = None;
         let mut starts = Vec::new();
         loop {
             let now = self.now;
-            self.dispatch(groups, &mut left, |_, group, count, _| {
+            self.close_used();
+            self.dispatch(groups, &mut left, |machine, group, count, parts| {
                 let start = PlannedStart::at(now, group, count, groups[group].run);
-                goes_on &= report(start);
+                if start.end <= machine.free.login_at(parts) {
+                    goes_on &= report(start);
+                }
                 starts.push(start);
             });
-            if !goes_on || left.iter().all(|&jobs| jobs == 0) {
+            let none_waits = left.iter().all(|&jobs| jobs == 0);
+            if !goes_on || none_waits && !self.runs.iter().any(|run| run.is_evicted) {
                 return;
             }
-            cycle = WaveCycle::noted(cycle, &self, groups, &left, &starts);
+            let steady = (!has_users && !none_waits).then_some(&self);
+            cycle =
+                steady.and_then(|now| WaveCycle::noted(cycle.take(), now, groups, &left, &starts));
             starts.clear();
             if let Some(waves) = cycle.as_ref().and_then(|cycle| cycle.waves(&self, &left)) {
                 waves.skip(&mut self, &mut left, |start| goes_on &= report(start));
@@ -390,14 +449,7 @@ impl HostMachine {
                 return;
             };
             self.now = next;
-            let free = &mut self.free;
-            self.runs.retain(|run| {
-                let runs = run.end > next;
-                if !runs {
-                    free.give_back(run);
-                }
-                runs
-            });
+            self.end_runs(groups, &mut left, &mut evictions);
         }
     }
 }

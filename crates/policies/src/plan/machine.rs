@@ -6,6 +6,7 @@ use tollgate_policy::{HostPart, View};
 
 use super::free_profile::RunningUntil;
 use super::host_machine::HostMachine;
+use super::host_times::FutureLogins;
 use super::proc_pool::{ProcPool, RunningGroup};
 use super::timetable::{self, JobGroup, JobOrder, PlannedStart};
 
@@ -30,17 +31,19 @@ impl PlanMachine {
     /// Creates the machine of the view's instant, on which running jobs end at these instants.
     pub(super) fn until(view: View<'_>, by_host: bool, running: &[RunningUntil]) -> Self {
         let runs = running.iter().map(|&(id, end)| (id, end, end));
-        Self::new(view, by_host, runs)
+        Self::new(view, by_host, runs, &FutureLogins::default())
     }
 
-    /// Creates the machine of the view's instant. `by_host` says whether it matters where jobs run.
+    /// Creates the machine of the view's instant. `by_host` says whether it matters where jobs run; only then users come
+    /// to desktops at `logins`.
     pub(super) fn new(
         view: View<'_>,
         by_host: bool,
         running: impl Iterator<Item = AssumedRun>,
+        logins: &FutureLogins,
     ) -> Self {
         if by_host {
-            let mut machine = HostMachine::new(view);
+            let mut machine = HostMachine::new(view, logins);
             for (id, end, reserved_end) in running {
                 machine.add_running(view, id, end, reserved_end);
             }

@@ -249,13 +249,20 @@ impl PlannedJob {
     }
 
     pub(super) fn group(&self, view: View<'_>) -> JobGroup {
-        JobGroup {
+        let group = JobGroup {
             procs: self.procs,
             count: self.count,
             run: self.run,
             reserved: self.reserved,
             due: self.due,
             ..host_needs(view, &self.needs)
+        };
+        match self.waiting_class {
+            WaitingClass::Promised => group.promised(view),
+            WaitingClass::Placed
+            | WaitingClass::Unpromised
+            | WaitingClass::Free
+            | WaitingClass::Waitlisted => group,
         }
     }
 }

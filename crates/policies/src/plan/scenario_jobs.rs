@@ -7,6 +7,7 @@ use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 
 use super::draws::{DrawnJobs, JobBlock};
 use super::fair_turns::{FairTurn, FairTurns};
+use super::host_times::FutureLogins;
 use super::planned_job::{PlannedJob, WaitingClass};
 use super::timetable::JobGroup;
 use super::{NEW, PlanPolicy, RESERVED, belief_of, host_needs};
@@ -26,6 +27,7 @@ pub(super) struct ScenarioJob {
     /// The job, if it runs.
     pub(super) running: Option<JobId>,
     pub(super) is_subject: bool,
+    is_promised: bool,
 }
 
 /// The jobs of the scenarios of a subject.
@@ -49,7 +51,10 @@ impl PlanPolicy {
         let new = new_job(subject);
         let candidate = new.map(|new| self.new_planned_job(view, &new));
         let is_promised = |job: PlannedJob| job.waiting_class == WaitingClass::Promised;
-        let new = new.map(|new| new.dedicated_if(candidate.is_some_and(is_promised), view));
+        let new = new.map(|new| ScenarioJob {
+            is_promised: candidate.is_some_and(is_promised),
+            ..new
+        });
         let requested = match subject {
             OutlookSubject::Existing(jobs) => jobs,
             OutlookSubject::InGroup(ref job, _) => std::slice::from_ref(job),
@@ -138,6 +143,7 @@ impl PlanPolicy {
             start: self.running.contains(&id).then_some(job.start).flatten(),
             running: self.running.contains(&id).then_some(id),
             is_subject,
+            is_promised: job.spec.sla.deadline.is_some() && job.is_promised(),
         }
     }
 
@@ -151,7 +157,6 @@ impl PlanPolicy {
             (None, Some(_)) if may_run => WaitingClass::Unpromised,
             (None, Some(_)) => WaitingClass::Waitlisted,
         };
-        let new = new.dedicated_if(waiting_class == WaitingClass::Promised, view);
         let mut job = PlannedJob::new(NEW, &new.spec, waiting_class, &new.belief, &self.settings);
         job.count = new.count;
         job.place = place.unwrap_or(job.place);
@@ -189,12 +194,6 @@ impl PlanPolicy {
 }
 
 impl ScenarioJob {
-    /// Returns the job as it runs if it is promised: a promise does not rest on hosts whose users may come.
-    fn dedicated_if(mut self, is_promised: bool, view: View<'_>) -> Self {
-        self.spec.needs.dedicated |= is_promised && view.has_desktops();
-        self
-    }
-
     /// Returns the only one of some jobs; None if there are several or none.
     pub(super) fn single<'a>(mut jobs: impl Iterator<Item = &'a Self>) -> Option<&'a Self> {
         let first = jobs.next().filter(|job| job.is_single())?;
@@ -231,12 +230,43 @@ impl ScenarioJob {
         [assumed, assumed.max(reserved)]
     }
 
+    /// Returns the end of a running job in a future in which it would end at `assumed` if no user came to its host.
+    /// Where one does, it is assumed to start anew at once on another, if it may: that is simpler than a place.
+    pub(super) fn end_with_users(
+        &self,
+        view: View<'_>,
+        assumed: Instant,
+        (drawn, logins): (&[DrawnJobs], &FutureLogins),
+    ) -> Instant {
+        let login = self.running.map(|id| logins.first_at_job(view, id));
+        match login.filter(|login| *login < assumed) {
+            None => assumed,
+            Some(_) if self.spec.restarts == 0 => Instant::MAX,
+            Some(login) => {
+                let level = drawn.first().map_or(RESERVED, |&(_, level)| level);
+                login + self.belief.quantile(level)
+            }
+        }
+    }
+
     /// Returns an empty group of such jobs, with their needs and the run time by which the dispatch rule reserves.
     pub(super) fn group(&self, view: View<'_>) -> JobGroup {
         JobGroup {
-            procs: self.spec.procs,
             reserved: self.belief.quantile(RESERVED),
+            ..self.placed(view)
+        }
+    }
+
+    /// Returns an empty group of such jobs, with where they may run.
+    fn placed(&self, view: View<'_>) -> JobGroup {
+        let group = JobGroup {
+            procs: self.spec.procs,
+            restarts: self.spec.restarts,
             ..host_needs(view, &self.spec.needs)
+        };
+        match self.is_promised {
+            true => group.promised(view),
+            false => group,
         }
     }
 
@@ -247,16 +277,15 @@ impl ScenarioJob {
         drawn: &[DrawnJobs],
     ) -> impl Iterator<Item = JobGroup> + use<'_> {
         let reserved = self.belief.quantile(RESERVED);
-        let needs = host_needs(view, &self.spec.needs);
+        let placed = self.placed(view);
         let drawn = drawn.to_vec();
         drawn.into_iter().map(move |(count, level)| {
             let run = self.belief.quantile(level);
             JobGroup {
-                procs: self.spec.procs,
                 count,
                 run,
                 reserved: reserved.max(run),
-                ..needs
+                ..placed
             }
         })
     }
@@ -289,6 +318,8 @@ impl ScenarioJob {
             && batch(self) == batch(next)
             && self.spec.procs == next.spec.procs
             && self.spec.needs == next.spec.needs
+            && self.spec.restarts == next.spec.restarts
+            && self.is_promised == next.is_promised
             && self.belief == next.belief
             && self.is_subject == next.is_subject;
         if is_alike {
@@ -314,5 +345,6 @@ fn new_job(subject: OutlookSubject<'_>) -> Option<ScenarioJob> {
         start: None,
         running: None,
         is_subject: true,
+        is_promised: false,
     })
 }

@@ -9,6 +9,7 @@ use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
 use super::fair_turns::FairTurns;
 use super::free_profile::RunningUntil;
+use super::host_times::FutureLogins;
 use super::machine::PlanMachine;
 use super::proc_pool::RunningGroup;
 use super::scenario_jobs::{ScenarioJob, ScenarioJobs};
@@ -38,6 +39,7 @@ impl PlanPolicy {
         };
         let n_scenarios = n_scenarios(self.settings.scenarios, least_probability) as usize;
         let mut draws = FutureDraws::new(n_scenarios);
+        let logins = FutureLogins::drawn(view, &draws);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             jobs.iter().map(|job| draws.of(&job.block())).collect();
         let subjects = jobs.iter().filter(|job| job.is_subject);
@@ -45,10 +47,11 @@ impl PlanPolicy {
         let mut starts = Vec::with_capacity(n_scenarios);
         let runs = (0..n_scenarios).map(|scenario| {
             let drawn = |job: usize| drawn[job][scenario].as_slice();
-            let mut run = run_of_subjects(view, &jobs[..n_by_deadline], drawn);
+            let logins = &logins[scenario];
+            let mut run = run_of_subjects(view, &jobs[..n_by_deadline], (drawn, logins));
             let start_by_deadline = run.start;
             if let Some(turns) = &turns {
-                let in_turns = run_in_turns(view, turns, &jobs, drawn);
+                let in_turns = run_in_turns(view, turns, &jobs, (drawn, logins));
                 run = in_turns.map_or(run, |in_turns| {
                     FairTurns::combine(turns.promised_end, run, in_turns)
                 });
@@ -87,11 +90,11 @@ fn n_scenarios(usual: u32, least_probability: Option<Probability>) -> u32 {
 }
 
 /// Returns the first start and the last end of the subjects if each job runs for the quantiles of the levels
-/// that `drawn` gives.
+/// that `drawn` gives, and users come to desktops at `logins`.
 fn run_of_subjects<'a>(
     view: View<'_>,
     jobs: &[ScenarioJob],
-    drawn: impl Fn(usize) -> &'a [DrawnJobs],
+    (drawn, logins): (impl Fn(usize) -> &'a [DrawnJobs], &FutureLogins),
 ) -> RunInterval {
     let mut running = Vec::new();
     let mut groups: Vec<JobGroup> = Vec::new();
@@ -109,7 +112,8 @@ fn run_of_subjects<'a>(
         if let (Some(id), Some(start)) = (job.running, job.start) {
             let [assumed, reserved] = job.ends(view.now, start, drawn(at));
             if job.is_subject {
-                include(start, assumed);
+                let users = (drawn(at), logins);
+                include(start, job.end_with_users(view, assumed, users));
             }
             running.push((id, assumed, reserved));
             continue;
@@ -124,7 +128,7 @@ fn run_of_subjects<'a>(
         return run;
     }
     let by_host = view.has_distinct_hosts() || groups.iter().any(JobGroup::needs_hosts);
-    let machine = PlanMachine::new(view, by_host, running.into_iter());
+    let machine = PlanMachine::new(view, by_host, running.into_iter(), logins);
     machine.play(&groups, |start| {
         let left = &mut subjects[start.group];
         if *left > 0 {
@@ -146,7 +150,7 @@ fn run_in_turns<'a>(
     view: View<'_>,
     turns: &FairTurns,
     jobs: &[ScenarioJob],
-    drawn: impl Fn(usize) -> &'a [DrawnJobs] + Copy,
+    (drawn, logins): (impl Fn(usize) -> &'a [DrawnJobs] + Copy, &FutureLogins),
 ) -> Option<RunInterval> {
     let mut all = RunInterval {
         start: Instant::MAX,
@@ -159,7 +163,7 @@ fn run_in_turns<'a>(
     for (at, job) in jobs.iter().enumerate().filter(|(_, job)| job.is_subject) {
         if let (Some(_), Some(start)) = (job.running, job.start) {
             let [end, _] = job.ends(view.now, start, drawn(at));
-            include(start, end);
+            include(start, job.end_with_users(view, end, (drawn(at), logins)));
         }
     }
     let (running, runs) = run_times(view, jobs, drawn);

@@ -20,6 +20,7 @@ use tollgate_model::{HostNameIndex, Instant, MaintenanceCalendar, ResourceCounts
 use tollgate_policy::View;
 use tollgate_policy::toolkit::BackfillWindow;
 
+use super::host_times::HostChoice;
 use super::proc_pool::{ProcPool, RunningGroup};
 
 /// Number of groups under one summary: a scan for a job that fits skips blocks, not groups.
@@ -47,14 +48,19 @@ pub(super) struct JobGroup {
     pub(super) devices: ResourceCounts,
     /// Licences that each job takes.
     pub(super) licences: ResourceCounts,
-    /// Whether the jobs run only on hosts without users, where no task has to give way.
-    pub(super) dedicated: bool,
+    /// The hosts on which they may run.
+    pub(super) hosts: HostChoice,
+    /// Number of times that each of them starts anew after a user has come to its host; [`u8::MAX`] without a limit.
+    pub(super) restarts: u8,
 }
 
 impl JobGroup {
     /// Returns true if it matters on which hosts the jobs run.
     pub(super) fn needs_hosts(&self) -> bool {
-        self.one_host || !self.devices.is_none() || !self.licences.is_none() || self.dedicated
+        self.one_host
+            || !self.devices.is_none()
+            || !self.licences.is_none()
+            || self.hosts != HostChoice::Any
     }
 
     /// Returns true if all processors of a job are on one host.
@@ -67,20 +73,13 @@ impl JobGroup {
         self.host.is_none() || self.host == name
     }
 
-    /// Returns when a host closes for the jobs: long ago if they never run there.
-    pub(super) fn end_of_host(&self, closes: Instant, is_desktop: bool) -> Instant {
-        match self.dedicated && is_desktop {
-            true => Instant::ZERO,
-            false => closes,
-        }
-    }
-
-    /// Returns the jobs as they run once they are promised: a promise does not rest on hosts whose users may come.
+    /// Returns the jobs as they run once they are promised.
     pub(super) fn promised(self, view: View<'_>) -> Self {
-        Self {
-            dedicated: self.dedicated || view.has_desktops(),
-            ..self
-        }
+        let hosts = match self.hosts {
+            HostChoice::Any if view.has_desktops() => HostChoice::Promised,
+            HostChoice::Any | HostChoice::Promised | HostChoice::Dedicated => self.hosts,
+        };
+        Self { hosts, ..self }
     }
 
     /// Returns true if the jobs of both groups are alike.

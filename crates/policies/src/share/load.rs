@@ -245,6 +245,7 @@ mod tests {
 
     fn add(node: &mut Node, job: u32, (estimate, deadline): Task) {
         let spec = JobSpec {
+            restarts: 0,
             submit: Instant::ZERO,
             estimate: Span::from_secs(estimate),
             procs: 1,

@@ -24,6 +24,8 @@ pub struct Host {
     pub terms: HostTerms,
     /// Its place in the order in which jobs take desktops; 0 without an order.
     pub rank: u32,
+    /// The forecast of log-ins at it, by its index, if people work at it and enough of them were seen.
+    pub(super) logins: Option<u32>,
     /// By resource: the devices that are taken, lowest first, a bit each.
     taken: Vec<u64>,
 }
@@ -190,6 +192,7 @@ impl ClusterState {
             opened: now,
             terms,
             rank: 0,
+            logins: None,
             taken: Vec::new(),
         };
         match self.hosts.iter_mut().find(|host| host.nodes == nodes) {
@@ -354,6 +357,7 @@ mod tests {
 
     fn job(state: &mut ClusterState, units: ResourceCounts) -> JobId {
         state.insert(JobSpec {
+            restarts: 0,
             submit: Instant::ZERO,
             estimate: Span::from_secs(60),
             procs: 1,

@@ -243,15 +243,12 @@ impl ClusterState {
     /// Admits a job. A job that was admitted before, and waits again, keeps its price and gets the place that it
     /// did not have. One that was admitted without a promise gets it now.
     pub fn accept(&mut self, id: JobId, now: Instant, price: Credits, due: Option<Instant>) {
-        let has_desktops = self.has_desktops();
         let job = &mut self.jobs[id.index()];
         assert!(
             matches!(job.phase, JobPhase::Queued | JobPhase::Running),
             "{id:?} is {:?} and cannot be accepted",
             job.phase
         );
-        // A promise does not rest on hosts whose users may come.
-        job.spec.needs.dedicated |= has_desktops && job.spec.sla.deadline.is_some();
         let promise = Admission {
             at: now,
             price,
@@ -371,6 +368,7 @@ mod tests {
         let mut state = ClusterState::default();
         state.add_nodes(1);
         let job = state.insert(JobSpec {
+            restarts: 0,
             submit: Instant::ZERO,
             estimate: Span::from_secs(60),
             procs: 1,

@@ -245,6 +245,7 @@ impl ClusterState {
     /// Starts a new job of a minute on these nodes, one task on each, beside the jobs that are there.
     pub(crate) fn share_with_new_job(&mut self, nodes: &[NodeId]) {
         let job = self.insert(tollgate_model::JobSpec {
+            restarts: 0,
             submit: Instant::ZERO,
             estimate: tollgate_model::Span::from_secs(60),
             procs: nodes.len() as u32,

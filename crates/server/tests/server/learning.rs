@@ -143,6 +143,7 @@ fn check_forecast(
     let found = forecast(site, submitted.unwrap().job);
     let arrival = JobArrival {
         spec: JobSpec {
+            restarts: 0,
             submit: Instant::from_secs(at_s),
             user: UserId(0),
             estimate: Span::from_secs(estimate),

@@ -169,6 +169,7 @@ fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> SimulatedTim
 
 fn spec(job: &KnownJob, submit: Instant) -> JobSpec {
     JobSpec {
+        restarts: 0,
         submit,
         estimate: job.estimate,
         procs: job.procs,

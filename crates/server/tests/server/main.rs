@@ -21,6 +21,7 @@ mod controller;
 mod damage;
 mod dependencies;
 mod desktop_choice;
+mod desktop_promises;
 mod drain;
 mod ends;
 mod events;

@@ -299,6 +299,7 @@ impl ShadowPolicy {
             None => Span::ZERO,
         };
         let spec = JobSpec {
+            restarts: 0,
             submit: self.now,
             estimate: (live.spec.estimate - before).max(Span::from_secs(1)),
             procs: live.spec.procs,

@@ -19,6 +19,7 @@ fn provider(
 fn arrival(estimate: i64, runtime: i64) -> JobArrival {
     JobArrival {
         spec: JobSpec {
+            restarts: 0,
             submit: Instant::ZERO,
             estimate: Span::from_secs(estimate),
             procs: 1,

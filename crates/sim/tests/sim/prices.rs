@@ -12,6 +12,7 @@ fn arrival(submit: i64, budget: f64, penalty: f64) -> JobArrival {
     let runtime = Span::from_secs(100);
     JobArrival {
         spec: JobSpec {
+            restarts: 0,
             submit: Instant::from_secs(submit),
             estimate: runtime,
             procs: 1,

@@ -12,6 +12,7 @@ pub(super) fn arrival((submit, procs, runtime, deadline): StepJob) -> JobArrival
     let runtime = Span::from_secs(runtime);
     JobArrival {
         spec: JobSpec {
+            restarts: 0,
             submit: Instant::from_secs(submit),
             estimate: runtime,
             procs,

@@ -161,6 +161,7 @@ fn rebuilt_index_equals_the_one_that_grew() {
     let now = Instant::ZERO;
     for procs in [2, 5, 2, 8, 1] {
         let job = state.insert(JobSpec {
+            restarts: 0,
             submit: now,
             estimate: Span::from_secs(60),
             procs,

@@ -11,6 +11,7 @@ use tollgate_oracle::{OracleJob, OracleOutcome};
 fn job(submit: i64, runtime: i64, estimate: i64, deadline: i64) -> OracleJob {
     OracleJob {
         spec: JobSpec {
+            restarts: 0,
             submit: Instant::from_micros(submit),
             estimate: Span::from_micros(estimate),
             procs: 1,

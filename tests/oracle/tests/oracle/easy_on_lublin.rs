@@ -17,6 +17,7 @@ fn lublin() -> Option<Vec<OracleJob>> {
         let runtime = Span::from_secs(record.runtime_s);
         OracleJob {
             spec: JobSpec {
+                restarts: 0,
                 submit: Instant::from_secs(record.submit_s),
                 estimate: Span::from_secs(record.estimate_s()),
                 procs: record.procs(),

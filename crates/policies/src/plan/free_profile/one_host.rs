@@ -24,7 +24,7 @@ impl FreeProfile {
                 free.first_hole(at, *units, length)
             })?;
             let at = self.calendar.first_start(at, group.reserved);
-            if at + group.reserved > host.closes_for(group) {
+            if at + group.reserved > host.times.last_end(group.hosts) {
                 return None;
             }
             if at == from {
@@ -50,7 +50,7 @@ impl FreeProfile {
                 free.latest(*units, length, at + length)
             })?;
             let at = self.last_start(
-                at.min(host.closes_for(group) - group.reserved),
+                at.min(host.times.last_end(group.hosts) - group.reserved),
                 group.reserved,
             );
             if at < self.now {

@@ -198,7 +198,7 @@ impl FreeProfile {
         let mut until = window.map_or(Instant::MAX, |window| last_end(window.from));
         let mut beside = Vec::new();
         for (index, host) in self.hosts_for(group, at) {
-            until = until.min(last_end(host.closes_for(group)));
+            until = until.min(last_end(host.times.last_end(group.hosts)));
             let (mut from, mut n_before) = (at, 0);
             while from < first_end {
                 let (n, next) = host.room_for(group, from);
@@ -288,9 +288,10 @@ impl FreeProfile {
     ) -> impl Iterator<Item = (usize, &HostProfile)> {
         let takes = move |host: &HostProfile| {
             let accepts = !group.one_host || group.accepts_host(host.name);
-            accepts && at + group.reserved <= host.closes_for(group)
+            accepts && at + group.reserved <= host.times.last_end(group.hosts)
         };
-        let hosts = self.hosts.iter().enumerate();
+        let order = self.order_for(group);
+        let hosts = order.map(|index| (index, &self.hosts[index]));
         hosts.filter(move |(_, host)| takes(host))
     }
 
@@ -317,17 +318,17 @@ impl FreeProfile {
             if group.one_host && !group.accepts_host(host.name) {
                 continue;
             }
-            match at + group.reserved <= host.closes_for(group) {
+            match at + group.reserved <= host.times.last_end(group.hosts) {
                 true => {
                     within(host.procs.steady_around(at));
-                    within((Instant::ZERO, last_end(host.closes_for(group))));
+                    within((Instant::ZERO, last_end(host.times.last_end(group.hosts))));
                     for steady in of_units(&host.devices, &group.devices) {
                         within(steady);
                     }
                 }
                 // An earlier one would have this host, too.
                 false => within((
-                    host.closes_for(group) - group.reserved + Span::TICK,
+                    host.times.last_end(group.hosts) - group.reserved + Span::TICK,
                     Instant::MAX,
                 )),
             }

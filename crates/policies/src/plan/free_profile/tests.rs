@@ -52,7 +52,7 @@ fn limits(free: &FreeProfile, group: &JobGroup) -> Vec<Instant> {
     let closes = free
         .hosts
         .iter()
-        .map(|host| host.closes_for(group) - group.reserved);
+        .map(|host| host.times.last_end(group.hosts) - group.reserved);
     let mut all: Vec<Instant> = free.changes().into_iter().chain(closes).collect();
     for window in free.calendar.windows() {
         all.extend([window.from - group.reserved, window.until]);

@@ -1,7 +1,8 @@
 use super::*;
+use crate::plan::host_times::HostChoice;
 use proptest::prelude::*;
 use tollgate_model::{HostTerms, MaintenanceWindow, ResourceIndex, Span};
-use tollgate_policy::ClusterState;
+use tollgate_policy::{ClusterState, LoginForecast};
 
 use crate::plan::timetable;
 
@@ -33,6 +34,10 @@ pub(in crate::plan) fn cluster(
         };
         state.set_host(Instant::ZERO, nodes, terms);
     }
+    // With .95, none comes before 300 s have passed.
+    let rate = -0.95_f64.ln() * 3600.0 / 300.0;
+    let forecast = LoginForecast::new(Instant::ZERO, [rate; 168]);
+    state.set_logins(vec![forecast], |_| Some(0));
     state.set_licences(vec![LICENCE], ResourceCounts::NONE.with(LICENCE, licences));
     let window = |&(from, until)| MaintenanceWindow {
         from: at(from),
@@ -46,7 +51,8 @@ pub(in crate::plan) fn cluster(
 
 pub(in crate::plan) fn group(procs: u32, count: u32, run: i64, more: i64) -> JobGroup {
     JobGroup {
-        dedicated: false,
+        hosts: HostChoice::Any,
+        restarts: 0,
         procs,
         count,
         run: Span::from_secs(run),
@@ -70,7 +76,7 @@ fn gpu_job(gpus: u8, count: u32, run: i64) -> JobGroup {
 /// Returns (group, end in seconds) of each job, in the order of their starts.
 fn played(state: &ClusterState, groups: &[JobGroup]) -> Vec<(usize, i64)> {
     let view = View::new(state, Instant::ZERO);
-    played_on(HostMachine::new(view), groups)
+    played_on(HostMachine::new(view, &FutureLogins::default()), groups)
 }
 
 fn played_on(machine: HostMachine, groups: &[JobGroup]) -> Vec<(usize, i64)> {
@@ -133,9 +139,10 @@ fn a_job_on_a_named_host_waits_for_that_host_alone() {
 
 #[test]
 fn promised_jobs_run_where_no_user_can_come_and_others_there_last() {
-    let state = cluster(&[(1, 0, None); 4], 0, &[]);
+    let mut state = cluster(&[(1, 0, None); 4], 0, &[]);
+    state.set_logins(Vec::new(), |_| None);
     let promised = JobGroup {
-        dedicated: true,
+        hosts: HostChoice::Promised,
         ..group(1, 4, 10, 0)
     };
     // Three at once, and the fourth after them: not on the fourth host.
@@ -154,6 +161,53 @@ fn promised_jobs_run_where_no_user_can_come_and_others_there_last() {
     assert_eq!(
         played(&state, &groups),
         [(0, 30), (1, 10), (1, 10), (1, 10)]
+    );
+}
+
+#[test]
+fn promised_jobs_run_on_desktops_last_and_only_as_long_as_users_hardly_come() {
+    let state = cluster(&[(1, 0, None); 4], 0, &[]);
+    let promised = |count, run| JobGroup {
+        hosts: HostChoice::Promised,
+        ..group(1, count, run, 0)
+    };
+    // Three of 200 s on hosts without users, one on the desktop; the fourth of 310 s is too long for it.
+    assert_eq!(played(&state, &[promised(4, 200)]), [(0, 200); 4]);
+    assert_eq!(
+        played(&state, &[promised(4, 310)]),
+        [(0, 310), (0, 310), (0, 310), (0, 620)]
+    );
+    // In the second half of the 300 s there is no room for another wave there.
+    let short = played(&state, &[promised(8, 160)]);
+    assert_eq!(short.iter().filter(|(_, end)| *end == 160).count(), 4);
+    assert_eq!(short.iter().filter(|(_, end)| *end == 480).count(), 1);
+}
+
+/// Returns the machine of a cluster whose fourth host, a desktop, a user comes to.
+fn with_user(state: &ClusterState, login: i64) -> HostMachine {
+    let logins = FutureLogins::at_host(3, Instant::from_secs(login), state.hosts().len());
+    HostMachine::new(View::new(state, Instant::ZERO), &logins)
+}
+
+#[test]
+fn a_user_ends_what_runs_and_it_starts_anew_as_often_as_it_may() {
+    let state = cluster(&[(1, 0, None); 4], 0, &[]);
+    let ends = |restarts, login| {
+        let group = JobGroup {
+            restarts,
+            ..group(1, 5, 100, 0)
+        };
+        played_on(with_user(&state, login), &[group])
+    };
+    // Nothing starts on the desktop after 50 s. What was there starts on another at 100.
+    assert_eq!(
+        ends(u8::MAX, 50),
+        [(0, 100), (0, 100), (0, 100), (0, 200), (0, 200)]
+    );
+    assert_eq!(ends(0, 50), [(0, 100), (0, 100), (0, 100), (0, 200)]);
+    assert_eq!(
+        ends(0, 100),
+        [(0, 100), (0, 100), (0, 100), (0, 100), (0, 200)]
     );
 }
 
@@ -203,10 +257,15 @@ pub(in crate::plan) fn windows() -> impl Strategy<Value = Vec<(i64, i64)>> {
 pub(in crate::plan) fn any_group() -> impl Strategy<Value = JobGroup> {
     let count = prop_oneof![4 => 1u32..5, 1 => 5u32..150];
     let host = prop_oneof![3 => Just(None), 1 => (0u32..2).prop_map(Some)];
-    let needs = (any::<bool>(), 0u8..3, 0u8..2, host, any::<bool>());
+    let hosts = prop_oneof![
+        Just(HostChoice::Any),
+        Just(HostChoice::Promised),
+        Just(HostChoice::Dedicated),
+    ];
+    let needs = (any::<bool>(), 0u8..3, 0u8..2, host, hosts);
     (1u32..5, count, 1i64..20, 0i64..10, needs).prop_map(
-        |(procs, count, run, more, (one_host, gpus, licences, host, dedicated))| JobGroup {
-            dedicated,
+        |(procs, count, run, more, (one_host, gpus, licences, host, hosts))| JobGroup {
+            hosts,
             one_host: one_host || gpus > 0 || host.is_some(),
             host: host.map(HostNameIndex),
             devices: ResourceCounts::NONE.with(GPU, gpus),
@@ -226,9 +285,16 @@ proptest! {
         windows in windows(),
         running in prop::collection::vec((0usize..5, 1u32..4, 1i64..200, 0i64..50), 0..4),
         groups in prop::collection::vec(any_group(), 0..8),
+        login in prop::option::of(0i64..300),
+        restarts in prop_oneof![Just(0), Just(u8::MAX)],
     ) {
         let state = cluster(&hosts, licences, &windows);
-        let mut machine = HostMachine::new(View::new(&state, Instant::ZERO));
+        let groups: Vec<JobGroup> =
+            groups.iter().map(|group| JobGroup { restarts, ..*group }).collect();
+        let mut machine = match login {
+            Some(login) => with_user(&state, login),
+            None => HostMachine::new(View::new(&state, Instant::ZERO), &FutureLogins::default()),
+        };
         for (host, procs, run, more) in running {
             let has_room = machine.free.rooms.get(host).is_some_and(|room| room.idle >= procs);
             if has_room {
@@ -297,7 +363,7 @@ proptest! {
                 ..group(procs, count, run, more)
             })
             .collect();
-        let mut machine = HostMachine::new(View::new(&state, Instant::ZERO));
+        let mut machine = HostMachine::new(View::new(&state, Instant::ZERO), &FutureLogins::default());
         let full = machine.free.clone();
         let mut left: Vec<u32> = groups.iter().map(|group| group.count).collect();
         // Each start takes what was free, and what ends gives it back.
@@ -311,7 +377,7 @@ proptest! {
                 reserved_end = now + groups[group].reserved;
                 for part in parts {
                     let room = &after.free.rooms[part.room];
-                    assert!(reserved_end <= room.closes);
+                    assert!(reserved_end <= room.times.last_end(groups[group].hosts));
                     let host = groups[group].host;
                     assert!(host.is_none_or(|host| room.name == Some(host)));
                 }

@@ -6,6 +6,7 @@
 
 use tollgate_model::{Instant, Span};
 
+use super::super::host_times::HostChoice;
 use super::super::timetable::{JobGroup, PlannedStart};
 use super::{FreeRooms, HostMachine, HostRun};
 
@@ -17,6 +18,7 @@ pub(super) struct WaveCycle {
     /// The run time of each of its jobs, and the time that the dispatch rule reserves.
     run: Span,
     reserved: Span,
+    hosts: HostChoice,
     since: Instant,
     free: FreeRooms,
     /// The running jobs of the group.
@@ -43,7 +45,12 @@ impl WaveCycle {
         starts: &[PlannedStart],
     ) -> Option<Self> {
         let head = left.iter().position(|&jobs| jobs > 0)?;
-        let JobGroup { run, reserved, .. } = groups[head];
+        let JobGroup {
+            run,
+            reserved,
+            hosts,
+            ..
+        } = groups[head];
         let is_long = left[head] as usize > 2 * machine.runs.len();
         let is_alone = starts.iter().all(|start| start.group == head);
         let waits_for_hosts = reserved <= machine.calendar.room(machine.now);
@@ -60,6 +67,7 @@ impl WaveCycle {
             head,
             run,
             reserved,
+            hosts,
             since: machine.now,
             free: machine.free.clone(),
             runs: machine.runs_of(head).cloned().collect(),
@@ -98,7 +106,7 @@ impl WaveCycle {
         let others = machine.runs.iter().filter(|run| run.group != self.head);
         let ends = others.map(|run| run.end - Span::TICK);
         let rooms = machine.free.rooms.iter();
-        let last_starts = rooms.map(|room| room.closes - self.reserved);
+        let last_starts = rooms.map(|room| room.times.last_end(self.hosts) - self.reserved);
         let open = last_starts.filter(|&last| self.since <= last);
         let window = machine.calendar.next(machine.now);
         let window = window.map(|window| window.from - self.reserved);

@@ -6,6 +6,7 @@ use tollgate_model::{Instant, JobId, MaintenanceCalendar, ResourceCounts, Span, 
 
 use super::super::free_profile::RunningUntil;
 use super::*;
+use crate::plan::host_times::HostChoice;
 
 /// Everything has ended by then, in seconds.
 const HORIZON: usize = 400;
@@ -19,7 +20,8 @@ fn rule_job(id: usize, (procs, run, more, even_more, latest_end): WaitingJobCase
         id: JobId(id as u32),
         user: UserId(0),
         group: JobGroup {
-            dedicated: false,
+            hosts: HostChoice::Any,
+            restarts: 0,
             procs,
             count: 1,
             run: secs(run),

@@ -1,6 +1,7 @@
 //! Timetables, compared with the rule as it is written down.
 
 use super::*;
+use crate::plan::host_times::HostChoice;
 use proptest::prelude::*;
 use tollgate_model::MaintenanceWindow;
 
@@ -10,7 +11,8 @@ fn at(secs: i64) -> Instant {
 
 fn group(procs: u32, count: u32, run: i64, reserved: i64) -> JobGroup {
     JobGroup {
-        dedicated: false,
+        hosts: HostChoice::Any,
+        restarts: 0,
         procs,
         count,
         run: Span::from_secs(run),
