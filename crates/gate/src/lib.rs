@@ -18,6 +18,7 @@
 //!     procs,
 //!     memory: 0,
 //!     needs: Default::default(),
+//!     restarts: 0,
 //!     user: UserId(0),
 //!     sla: Sla::default(),
 //! };

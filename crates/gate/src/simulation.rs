@@ -61,6 +61,7 @@ use crate::snapshot::GateSnapshot;
 ///             procs,
 ///             memory: 0,
 ///             needs: Default::default(),
+///             restarts: 0,
 ///             user: UserId(0),
 ///             sla: Sla::default(),
 ///         },

@@ -89,7 +89,7 @@ fn n_scenarios(usual: u32, least_probability: Option<Probability>) -> u32 {
     usual.max(needed)
 }
 
-/// Returns the first start and the last end of the subjects if each job runs for the quantiles of the levels
+/// Returns the first start and the last end of the subjects. Each job runs for the quantiles of the levels
 /// that `drawn` gives, and users come to desktops at `logins`.
 fn run_of_subjects<'a>(
     view: View<'_>,

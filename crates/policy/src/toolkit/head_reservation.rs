@@ -23,6 +23,7 @@ use crate::state::View;
 ///     procs: 3,
 ///     memory: 0,
 ///     needs: Default::default(),
+///     restarts: 0,
 ///     user: UserId(0),
 ///     sla: Sla::default(),
 /// });

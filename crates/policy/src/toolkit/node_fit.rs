@@ -25,6 +25,7 @@ use crate::state::View;
 ///     procs,
 ///     memory,
 ///     needs: Default::default(),
+///     restarts: 0,
 ///     user: UserId(0),
 ///     sla: Sla::default(),
 /// };

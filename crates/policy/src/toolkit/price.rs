@@ -10,6 +10,7 @@
 //!     procs: 1,
 //!     memory: 0,
 //!     needs: Default::default(),
+//!     restarts: 0,
 //!     user: UserId(0),
 //!     sla: Sla {
 //!         deadline: Some(Span::from_secs(200)),

@@ -25,6 +25,7 @@ use crate::state::{JobPhase, JobSlot, View};
 ///     procs: 1,
 ///     memory: 0,
 ///     needs: Default::default(),
+///     restarts: 0,
 ///     user: UserId(0),
 ///     sla: Sla::default(),
 /// };

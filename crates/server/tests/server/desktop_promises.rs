@@ -18,7 +18,7 @@ use crate::simulation::random::SplitMix;
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
 
-/// What happens at an instant.
+/// Something that happens at an instant.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A user comes to a desktop, or the time has passed in which one could have come.

@@ -190,7 +190,7 @@ fn with_user(state: &ClusterState, login: i64) -> HostMachine {
 }
 
 #[test]
-fn a_user_ends_what_runs_and_it_starts_anew_as_often_as_it_may() {
+fn a_user_ends_a_job_and_it_starts_anew_as_often_as_it_may() {
     let state = cluster(&[(1, 0, None); 4], 0, &[]);
     let ends = |restarts, login| {
         let group = JobGroup {
@@ -199,7 +199,7 @@ fn a_user_ends_what_runs_and_it_starts_anew_as_often_as_it_may() {
         };
         played_on(with_user(&state, login), &[group])
     };
-    // Nothing starts on the desktop after 50 s. What was there starts on another at 100.
+    // Nothing starts on the desktop after 50 s. The job that was there starts on another at 100.
     assert_eq!(
         ends(u8::MAX, 50),
         [(0, 100), (0, 100), (0, 100), (0, 200), (0, 200)]
