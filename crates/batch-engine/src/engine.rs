@@ -12,7 +12,7 @@ use tollgate_engine::capacity::{
 use tollgate_engine::launch::check_shares;
 use tollgate_engine::{
     BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
-    RunningAttempt, WakeCallback,
+    RunningAttempt, SuspendedAttempt, WakeCallback,
 };
 use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 use tollgate_runner::attempt::files::OfferedAttempt;
@@ -150,14 +150,14 @@ impl Engine for BatchEngine {
     }
 
     /// Refuses: the batch system decides what it suspends.
-    fn suspend(&mut self, _: &[AttemptId]) -> Result<(), EngineError> {
+    fn suspend(&mut self, _: &[AttemptId]) -> Result<Vec<SuspendedAttempt>, EngineError> {
         let what = "suspension of jobs of the batch system";
         Err(EngineError::Unsupported { what })
     }
 
     /// Refuses, as [`BatchEngine::suspend`].
     fn resume(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
-        self.suspend(attempts)
+        self.suspend(attempts).map(drop)
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Vec<AttemptReport>, EngineError> {

@@ -272,7 +272,10 @@ fn suspended(subject: &mut EngineUnderTest<'_>, launch: &LaunchSpec) -> Option<B
     };
     for _ in 0..2 {
         match engine.suspend(&[unknown, launch.attempt]) {
-            Ok(()) => {}
+            Ok(suspended) => {
+                let suspended: Vec<AttemptId> = suspended.iter().map(|held| held.attempt).collect();
+                assert_eq!(suspended, [launch.attempt]);
+            }
             Err(EngineError::Unsupported { .. }) => {
                 end(engine.as_mut(), launch.attempt);
                 return None;

@@ -36,7 +36,7 @@ pub use launch::{LaunchHost, LaunchLimits, LaunchSpec, LaunchUser};
 pub use lease::BootTime;
 pub use output::{OutputAnswer, OutputRead};
 pub use part::{AttemptPart, PartEvent, PartRequest, SpreadAccess};
-pub use running::RunningAttempt;
+pub use running::{RunningAttempt, SuspendedAttempt};
 pub use script::{LaunchScript, MAX_SCRIPT_BYTES};
 pub use service_location::ServiceLocation;
 pub use sim_engine::{SimEngine, SimHost};

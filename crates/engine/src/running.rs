@@ -16,3 +16,14 @@ pub struct RunningAttempt {
     #[serde(default)]
     pub is_suspended: bool,
 }
+
+/// A suspended attempt, and what it still keeps from the users of its host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuspendedAttempt {
+    /// The attempt's key.
+    pub attempt: AttemptId,
+    /// Memory of its processes in bytes, without page cache. None if no control group measures it.
+    pub memory: Option<u64>,
+    /// Whether a process of it has a graphics processor open.
+    pub holds_gpu: bool,
+}

@@ -21,7 +21,7 @@ use crate::launch::check_shares;
 use crate::output::{AttemptStream, OutputBytes, OutputFile, OutputPiece};
 use crate::{
     BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
-    RunningAttempt, WakeCallback,
+    RunningAttempt, SuspendedAttempt, WakeCallback,
 };
 use machine::SimMachine;
 
@@ -324,12 +324,16 @@ impl Engine for SimEngine {
         })
     }
 
-    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<Vec<SuspendedAttempt>, EngineError> {
         self.call("suspend", |machine| {
-            for &attempt in attempts {
-                machine.machine.suspend(attempt);
-            }
-            Ok(())
+            let suspended = attempts.iter().filter(|it| machine.machine.suspend(**it));
+            Ok(suspended
+                .map(|attempt| SuspendedAttempt {
+                    attempt: *attempt,
+                    memory: None,
+                    holds_gpu: false,
+                })
+                .collect())
         })
     }
 

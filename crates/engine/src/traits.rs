@@ -7,6 +7,7 @@ use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 
 use crate::{
     BootTime, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
+    SuspendedAttempt,
 };
 
 /// A callback for new reports to [`Engine::poll`], called from any thread. It must not block.
@@ -75,11 +76,12 @@ pub trait Engine: Send {
     /// is still a running one, and its time limit stands still. The call returns once the processes are frozen, or
     /// after a moment if one of them is in a system call that cannot be interrupted, and stops when it returns.
     /// An attempt that has not started is suspended at its start. [`Engine::kill`] also ends suspended attempts.
+    /// Returns those of the attempts that run and are suspended.
     ///
     /// # Errors
     /// [`EngineError::Unsupported`] if the engine cannot suspend; otherwise an error if the engine cannot be
     /// reached. After an error it is unknown which attempts are suspended.
-    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError>;
+    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<Vec<SuspendedAttempt>, EngineError>;
 
     /// Resumes suspended attempts. An attempt that is not suspended goes on.
     ///

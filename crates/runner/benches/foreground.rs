@@ -27,7 +27,7 @@ fn main() {
         if low_priority {
             // Every tenth of a second, for half of the time.
             let given_way = delays(span, |n| match n % 20 {
-                0 => engine.suspend(&attempts).expect("suspended"),
+                0 => drop(engine.suspend(&attempts).expect("suspended")),
                 10 => engine.resume(&attempts).expect("resumed"),
                 _ => {}
             });

@@ -41,7 +41,9 @@ fn measure(name: &str, n_busy: usize, control_groups: bool, before: &[&str]) {
     let (mut suspensions, mut resumptions) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
         std::thread::sleep(PAUSE);
-        suspensions.push(time(|| engine.suspend(&[attempt]).expect("suspended")));
+        suspensions.push(time(|| {
+            drop(engine.suspend(&[attempt]).expect("suspended"))
+        }));
         resumptions.push(time(|| engine.resume(&[attempt]).expect("resumed")));
     }
     let ended = time(|| end(&mut engine, attempt));

@@ -91,11 +91,28 @@ fn offered_memory(settings: &RunnerConfig) -> io::Result<u64> {
 
 /// Returns the machine's memory in bytes.
 fn total_memory() -> io::Result<u64> {
+    memory_info("MemTotal:")
+}
+
+/// Returns the memory in bytes that processes of this host can get without swap.
+///
+/// # Errors
+/// If `/proc/meminfo` cannot be read or lacks it.
+pub fn available_memory() -> io::Result<u64> {
+    memory_info("MemAvailable:")
+}
+
+fn memory_info(key: &str) -> io::Result<u64> {
     let text = fs::read_to_string("/proc/meminfo")?;
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|rest| rest.split_ascii_whitespace().next()?.parse::<u64>().ok());
-    kib.map(|kib| kib << 10)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/meminfo has no MemTotal"))
+    let value = text.lines().find_map(|line| line.strip_prefix(key));
+    let kib = value.and_then(|rest| rest.split_ascii_whitespace().next()?.parse::<u64>().ok());
+    let lacks = || {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("/proc/meminfo has no {key}"),
+        )
+    };
+    kib.map(|kib| kib << 10).ok_or_else(lacks)
 }
 
 /// Returns the limits that a slot's control groups enforce. Each limit is tested on one of the

@@ -94,6 +94,7 @@ mod startup;
 mod state_dir;
 mod supervisor;
 
+pub use host::available_memory;
 pub use local::{LocalEngine, LocalEngineConfig};
 pub use process::procfs::boot_id;
 pub use startup::main;

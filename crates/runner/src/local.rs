@@ -21,7 +21,7 @@ use tollgate_engine::capacity::{
 use tollgate_engine::launch::check_shares;
 use tollgate_engine::{
     AttemptPart, BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer,
-    OutputRead, RunningAttempt, WakeCallback,
+    OutputRead, RunningAttempt, SuspendedAttempt, WakeCallback,
 };
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, KillReason, LaunchFailure,
@@ -61,6 +61,9 @@ pub struct LocalEngineConfig {
     pub other_users: bool,
     /// The time from asking a task to end until it is killed.
     pub grace: Duration,
+    /// The time from asking a task to end that gives way to a user until it is killed, within the lease; None for
+    /// `grace`.
+    pub evict_grace: Option<Duration>,
     /// The maximum time from the start of a task's setup until its program runs. A directory on a
     /// server that does not answer can block the setup for ever.
     pub setup_timeout: Duration,
@@ -104,6 +107,7 @@ impl LocalEngineConfig {
             slots_per_node: 8,
             other_users: false,
             grace: Duration::from_secs(5),
+            evict_grace: None,
             setup_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(10),
             lease: None,
@@ -124,6 +128,7 @@ impl LocalEngineConfig {
             slots_per_node: self.slots_per_node,
             other_users: self.other_users,
             grace_ms: millis(self.grace),
+            evict_grace_ms: self.evict_grace.map(millis),
             setup_ms: millis(self.setup_timeout),
             idle_ms: millis(self.idle_timeout),
             lease_ms: self.lease.map(millis),
@@ -452,10 +457,15 @@ impl Engine for LocalEngine {
             .expect_done()
     }
 
-    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<Vec<SuspendedAttempt>, EngineError> {
         self.check_suspends()?;
-        self.call(|| RunnerRequestKind::Suspend(attempts.to_vec()))?
-            .expect_done()
+        match self.call(|| RunnerRequestKind::Suspend(attempts.to_vec()))? {
+            RunnerResponse::Suspended(suspended) => Ok(suspended),
+            RunnerResponse::Full(reason) => Err(EngineError::Full { reason }),
+            RunnerResponse::Done | RunnerResponse::Capacity(_) | RunnerResponse::Running(_) => {
+                Ok(Vec::new())
+            }
+        }
     }
 
     fn resume(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
@@ -495,9 +505,10 @@ impl Engine for LocalEngine {
     fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError> {
         match self.call(|| RunnerRequestKind::Running)? {
             RunnerResponse::Running(running) => Ok(running),
-            RunnerResponse::Done | RunnerResponse::Capacity(_) | RunnerResponse::Full(_) => {
-                Ok(Vec::new())
-            }
+            RunnerResponse::Done
+            | RunnerResponse::Capacity(_)
+            | RunnerResponse::Suspended(_)
+            | RunnerResponse::Full(_) => Ok(Vec::new()),
         }
     }
 

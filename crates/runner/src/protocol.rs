@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_engine::{
     EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
+    SuspendedAttempt,
 };
 use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 
@@ -108,6 +109,7 @@ pub(crate) enum RunnerResponse {
     Done,
     Capacity(EngineCapacity),
     Running(Vec<RunningAttempt>),
+    Suspended(Vec<SuspendedAttempt>),
     /// There is no disk space to record more attempts.
     Full(String),
 }
@@ -117,7 +119,7 @@ impl RunnerResponse {
     pub(crate) fn expect_done(self) -> Result<(), EngineError> {
         match self {
             Self::Full(reason) => Err(EngineError::Full { reason }),
-            Self::Done | Self::Capacity(_) | Self::Running(_) => Ok(()),
+            Self::Done | Self::Capacity(_) | Self::Running(_) | Self::Suspended(_) => Ok(()),
         }
     }
 }

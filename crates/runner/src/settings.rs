@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tollgate_engine::EngineError;
 use tollgate_host::replace_private;
+use tollgate_model::KillReason;
 
 use crate::guard::LaunchGuard;
 use crate::log::LogSettings;
@@ -24,6 +25,9 @@ pub(crate) struct RunnerConfig {
     pub(crate) other_users: bool,
     /// Milliseconds from asking a task to end until it is killed.
     pub(crate) grace_ms: u64,
+    /// Milliseconds from asking a task to end that gives way to a user until it is killed; None for `grace_ms`.
+    #[serde(default)]
+    pub(crate) evict_grace_ms: Option<u64>,
     /// Maximum milliseconds from the birth of a child until its program replaces it.
     pub(crate) setup_ms: u64,
     /// Milliseconds after which a runner without a connection and without running tasks ends.
@@ -74,6 +78,20 @@ impl RunnerConfig {
 
     pub(crate) const fn grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms)
+    }
+
+    /// Returns the time that a task has to end if it was asked for this reason.
+    pub(crate) fn grace_for(&self, why: KillReason) -> Duration {
+        let eviction = self.evict_grace_ms.map(Duration::from_millis);
+        match why {
+            KillReason::GaveWay(_) => eviction.unwrap_or(self.grace()),
+            KillReason::Cancelled
+            | KillReason::TimeLimit
+            | KillReason::MemoryLimit
+            | KillReason::OutputLimit
+            | KillReason::Evicted
+            | KillReason::Withdrawn => self.grace(),
+        }
     }
 
     pub(crate) const fn setup(&self) -> Duration {

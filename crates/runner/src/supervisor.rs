@@ -414,10 +414,12 @@ impl RunnerSupervisor {
 
     /// Returns the grace period of a task that is asked to end now. A task whose lease has ended
     /// gets no extra time for an interval in which this runner was stopped.
-    pub(crate) fn grace(&self) -> Duration {
-        let grace = self.settings.grace();
+    pub(crate) fn grace(&self, why: KillReason) -> Duration {
+        let grace = self.settings.grace_for(why);
         match self.lease_end().at() {
-            Some(end) => (end + grace).saturating_since(BootTime::now()).min(grace),
+            Some(end) => (end + self.settings.grace())
+                .saturating_since(BootTime::now())
+                .min(grace),
             None => grace,
         }
     }

@@ -100,6 +100,7 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
         desktop: args.desktop.config(),
         engine: LocalEngineConfig {
             low_priority: args.desktop.config().is_some(),
+            evict_grace: args.desktop.evict_grace(),
             nodes: args.nodes.or(args.desktop.nodes()),
             memory: args.pilot.memory(),
             devices: args.gres.clone().unwrap_or_default(),

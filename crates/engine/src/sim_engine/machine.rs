@@ -145,12 +145,14 @@ impl SimMachine {
         self.finish_due();
     }
 
-    /// Freezes a task that was not asked to end.
-    pub(super) fn suspend(&mut self, attempt: AttemptId) {
+    /// Freezes a task that was not asked to end. Returns whether a frozen task runs.
+    pub(super) fn suspend(&mut self, attempt: AttemptId) -> bool {
         let task = self.tasks.get_mut(&attempt);
-        if let Some(task) = task.filter(|task| task.stop_requested.is_none()) {
+        let task = task.filter(|task| task.stop_requested.is_none());
+        task.is_some_and(|task| {
             task.is_suspended = true;
-        }
+            task.runs()
+        })
     }
 
     /// Lets a task go on.

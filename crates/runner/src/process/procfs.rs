@@ -58,6 +58,20 @@ pub(crate) fn cpu_time(pid: Pid) -> Span {
     Span::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
+/// The beginnings of the paths of graphics processors: those of NVIDIA, those of AMD for computation, and all that draw.
+const GPU_PATHS: [&str; 3] = ["/dev/nvidia", "/dev/kfd", "/dev/dri/"];
+
+/// Returns whether a process has a graphics processor open.
+pub(crate) fn has_gpu_open(pid: Pid) -> bool {
+    let files = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_pid()));
+    let files = files.into_iter().flatten().flatten();
+    let mut paths = files.filter_map(|file| fs::read_link(file.path()).ok());
+    paths.any(|path| {
+        let path = path.to_string_lossy();
+        GPU_PATHS.iter().any(|start| path.starts_with(start))
+    })
+}
+
 /// Returns the id of this boot of the machine.
 pub fn boot_id() -> io::Result<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;

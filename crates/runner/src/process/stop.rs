@@ -33,6 +33,12 @@ pub(crate) fn resume(group: &SlotCgroup, leader: &ProcessHandle, mark: &AttemptM
     signal_each(&stopped, Signal::CONT);
 }
 
+/// Returns whether a process of a task has a graphics processor open, whose memory it keeps while it is suspended.
+pub(crate) fn holds_gpu(group: &SlotCgroup, mark: &AttemptMark) -> bool {
+    let mut processes = processes(group, mark).into_iter();
+    processes.any(procfs::has_gpu_open)
+}
+
 /// Returns every live process of a task.
 fn processes(group: &SlotCgroup, mark: &AttemptMark) -> Vec<Pid> {
     let members = group.members();

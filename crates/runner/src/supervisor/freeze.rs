@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_engine::BootTime;
+use tollgate_engine::{BootTime, SuspendedAttempt};
 use tollgate_model::AttemptId;
 
 use super::RunnerSupervisor;
@@ -17,8 +17,8 @@ const FREEZE_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 impl RunnerSupervisor {
-    /// Suspends attempts that were not asked to end.
-    pub(super) fn suspend(&mut self, attempts: &[AttemptId]) {
+    /// Suspends attempts that were not asked to end. Returns those that run and are suspended.
+    pub(super) fn suspend(&mut self, attempts: &[AttemptId]) -> Vec<SuspendedAttempt> {
         let is_new = |attempt: &&AttemptId| {
             let task = self.tasks.get(attempt);
             let task = task.filter(|task| !task.is_finished() && task.killed.is_none());
@@ -27,6 +27,18 @@ impl RunnerSupervisor {
         let new: Vec<AttemptId> = attempts.iter().filter(is_new).copied().collect();
         self.begin_suspensions(&new);
         self.freeze(attempts);
+        let suspended = |attempt: &AttemptId| self.suspended(*attempt);
+        attempts.iter().filter_map(suspended).collect()
+    }
+
+    fn suspended(&self, attempt: AttemptId) -> Option<SuspendedAttempt> {
+        let task = self.tasks.get(&attempt)?;
+        let process = task.process().filter(|_| task.suspension.is_on())?;
+        Some(SuspendedAttempt {
+            attempt,
+            memory: process.group.needed_memory(),
+            holds_gpu: stop::holds_gpu(&process.group, &self.host.runner_id.mark(attempt)),
+        })
     }
 
     /// Begins the suspension of an attempt anew that was suspended before it started.

@@ -55,8 +55,7 @@ impl RunnerSupervisor {
                 RunnerResponse::Done
             }
             RunnerRequestKind::Suspend(attempts) => {
-                self.suspend(&attempts);
-                RunnerResponse::Done
+                RunnerResponse::Suspended(self.suspend(&attempts))
             }
             RunnerRequestKind::Resume(attempts) => {
                 self.resume(&attempts);
@@ -357,9 +356,10 @@ impl RunnerSupervisor {
     /// Asks the processes of an attempt to end. An attempt that is still being started is asked
     /// after its start.
     pub(crate) fn send_sigterm(&mut self, attempt: AttemptId) {
-        let process = self.tasks.get(&attempt).and_then(RunnerTask::process);
-        if let Some(process) = process {
-            let until = Instant::now() + self.grace();
+        let task = self.tasks.get(&attempt);
+        let stopped = task.and_then(|task| task.process().zip(task.killed));
+        if let Some((process, why)) = stopped {
+            let until = Instant::now() + self.grace(why);
             process.handle.set_kill_deadline(until);
             process.handle.signal(Signal::TERM);
             // A stopped process cannot end.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tollgate_engine::{BootTime, Engine, LaunchSpec};
-use tollgate_model::{AttemptEvent, AttemptStatus, KillReason, Span};
+use tollgate_model::{AttemptEvent, AttemptStatus, EvictionCause, KillReason, Span};
 use tollgate_needs::{Need, lacks};
 use tollgate_runner::LocalEngine;
 
@@ -241,6 +241,40 @@ fn suspended_task_that_ignores_sigterm_ends_with_all_its_processes() {
 }
 
 #[test]
+fn task_that_gives_way_has_a_grace_period_of_its_own() {
+    let mut home = EngineTestDir::with_low_priority();
+    home.settings.grace = Duration::from_millis(1);
+    home.settings.evict_grace = Some(Duration::from_secs(50));
+    let mut engine = home.open();
+    let mut end = |job, why| {
+        let text = "trap 'sleep 0.5; exit 3' TERM; echo > trapped; while :; do sleep 0.02; done";
+        let mut launch = script(job, text);
+        launch.dir = home.path().to_owned();
+        engine.start(&[launch.clone()]).expect("started");
+        wait_until("it has its trap", || home.path().join("trapped").exists());
+        fs::remove_file(home.path().join("trapped")).expect("removed");
+        engine.suspend(&[launch.attempt]).expect("suspended");
+        engine.kill(&[launch.attempt], why).expect("asked to end");
+        let mut ends = wait_for_ends(&mut engine, &[launch.attempt]);
+        ends.pop()
+    };
+    for (job, why, status) in [
+        (1, KillReason::Cancelled, AttemptStatus::Signalled(9)),
+        (
+            2,
+            KillReason::GaveWay(EvictionCause::User),
+            AttemptStatus::Exited(3),
+        ),
+    ] {
+        let end = end(job, why);
+        let Some(AttemptEvent::Ended(end)) = end else {
+            panic!("{end:?}");
+        };
+        assert_eq!((end.status, end.killed), (status, Some(why)));
+    }
+}
+
+#[test]
 fn attempt_that_is_suspended_before_its_start_is_frozen_at_its_start() {
     for home in homes() {
         let mut engine = home.open();
@@ -306,7 +340,7 @@ fn task_is_in_the_latest_requested_state_however_often_its_runner_is_killed() {
         for (step, is_suspended) in states.into_iter().enumerate() {
             let attempts = [launch.attempt];
             match is_suspended {
-                true => engine.suspend(&attempts).expect("suspended"),
+                true => drop(engine.suspend(&attempts).expect("suspended")),
                 false => engine.resume(&attempts).expect("resumed"),
             }
             if step % 2 == 1 {

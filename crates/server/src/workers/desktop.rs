@@ -13,6 +13,8 @@ use tollgate_workers::agent::{DesktopSettings, HostPresence};
 pub struct DesktopWorkerConfig {
     /// Maximum time for which tasks are suspended before they are evicted.
     pub suspend_for: Duration,
+    /// Maximum memory of a suspended task in bytes; a task with more is evicted at once. None for half of the free memory.
+    pub suspend_memory: Option<u64>,
     /// How the use of the computer is observed; None if it is not.
     pub presence: Option<PresenceSettings>,
 }
@@ -35,6 +37,7 @@ pub(super) fn watch(config: &DesktopWorkerConfig) -> Result<WatchedDesktop, Pres
         return Ok(WatchedDesktop {
             settings: DesktopSettings {
                 suspend_for: config.suspend_for,
+                suspend_memory: config.suspend_memory,
                 presence: HostPresence::default(),
                 facts: vec!["does not watch its users: tasks never give way".to_owned()],
             },
@@ -67,6 +70,7 @@ pub(super) fn watch(config: &DesktopWorkerConfig) -> Result<WatchedDesktop, Pres
     Ok(WatchedDesktop {
         settings: DesktopSettings {
             suspend_for: config.suspend_for,
+            suspend_memory: config.suspend_memory,
             presence: of_host(monitor.current()),
             facts,
         },
@@ -83,5 +87,6 @@ fn of_host(presence: Presence) -> HostPresence {
         },
         is_outside_hours: !presence.starts_tasks,
         closes: presence.closes,
+        free_memory: tollgate_runner::available_memory().ok(),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tollgate_engine::Engine;
+use tollgate_engine::{Engine, SuspendedAttempt};
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, EvictionCause, Instant, KillReason,
     LaunchFailure,
@@ -19,6 +19,9 @@ use crate::protocol::{WorkerLaunch, WorkerMessage};
 pub struct DesktopSettings {
     /// Maximum time for which tasks are suspended; then they are evicted. Zero if they are evicted at once.
     pub suspend_for: Duration,
+    /// Maximum memory of a suspended task in bytes; a task with more is evicted at once. None for half of
+    /// [`HostPresence::free_memory`].
+    pub suspend_memory: Option<u64>,
     /// The use of the host at the start of the worker.
     pub presence: HostPresence,
     /// Sentences: how the use of the host is observed, and what cannot be.
@@ -34,6 +37,8 @@ pub struct HostPresence {
     pub is_outside_hours: bool,
     /// The instant by which all tasks have to have ended, if one is known.
     pub closes: Option<Instant>,
+    /// The memory in bytes that programs of users could get when the use last changed; None if it is unknown.
+    pub free_memory: Option<u64>,
 }
 
 impl HostPresence {
@@ -66,6 +71,16 @@ impl DesktopState {
 
     pub(super) fn no_starts(&self) -> Option<EvictionCause> {
         self.presence.no_starts()
+    }
+
+    /// Returns whether a suspended attempt keeps so much from the users that it cannot stay.
+    fn is_too_large(&self, suspended: &SuspendedAttempt) -> bool {
+        let half = self.presence.free_memory.map(|bytes| bytes / 2);
+        let limit = self.settings.suspend_memory.or(half);
+        suspended.holds_gpu
+            || limit
+                .zip(suspended.memory)
+                .is_some_and(|(max, has)| has > max)
     }
 
     pub(super) fn facts(&self) -> &[String] {
@@ -148,22 +163,27 @@ impl<E: Engine> WorkerAgent<E> {
 
     /// Suspends all tasks while the host is in use, and evicts them once that has lasted too long.
     pub(super) fn give_way(&mut self, now: Duration) {
-        let Some((cause, evicts_at)) = self
-            .desktop
-            .as_ref()
-            .and_then(|desktop| Some((desktop.presence.in_use?, desktop.evicts_at?)))
-        else {
-            return;
-        };
         let running = self.running().unwrap_or_default();
-        let Some(engine) = self.engine.as_mut().filter(|_| !running.is_empty()) else {
+        let (Some(desktop), Some(engine)) = (&self.desktop, &mut self.engine) else {
             return;
         };
-        // An attempt that starts only now is suspended in the next turn, which its start brings about. Where attempts
-        // cannot be suspended, they are evicted at once.
-        let is_over = now >= evicts_at || engine.suspend(&running).is_err();
-        if is_over {
-            let _ = engine.kill(&running, KillReason::GaveWay(cause));
+        let Some((cause, evicts_at)) = desktop.presence.in_use.zip(desktop.evicts_at) else {
+            return;
+        };
+        let evicted = match now >= evicts_at {
+            true => running,
+            // An attempt that starts only now is suspended in the next turn, which its start brings about.
+            false => match engine.suspend(&running) {
+                Ok(suspended) => {
+                    let large = suspended.iter().filter(|one| desktop.is_too_large(one));
+                    large.map(|one| one.attempt).collect()
+                }
+                // Where attempts cannot be suspended, they are evicted at once.
+                Err(_) => running,
+            },
+        };
+        if !evicted.is_empty() {
+            let _ = engine.kill(&evicted, KillReason::GaveWay(cause));
         }
     }
 

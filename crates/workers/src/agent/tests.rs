@@ -176,6 +176,7 @@ fn use_that_changes_while_the_worker_registers_is_reported() {
     };
     worker.desktop = Some(DesktopState::new(DesktopSettings {
         suspend_for: Duration::ZERO,
+        suspend_memory: None,
         presence: in_use,
         facts: Vec::new(),
     }));

@@ -26,6 +26,14 @@ pub(crate) struct DesktopArgs {
     /// Time until suspended tasks are evicted, or 0
     #[arg(long, value_name = "SPAN", help_heading = HEADING, requires = "desktop", default_value = "2m", value_parser = parse_span_or_zero)]
     suspend_for: f64,
+    /// Time that evicted tasks have to end [default: 5s]
+    ///
+    /// At most a tenth of the service's grace time by default. A program can write a checkpoint in this time.
+    #[arg(long, value_name = "SPAN", help_heading = HEADING, requires = "desktop", value_parser = parse::parse_span)]
+    evict_grace: Option<f64>,
+    /// Memory of a suspended task; evict tasks with more at once [default: half of the free memory]
+    #[arg(long, value_name = "SIZE", help_heading = HEADING, requires = "desktop", value_parser = parse::parse_memory)]
+    suspend_memory: Option<u64>,
     /// Log-in sessions that count: those with input, or any
     #[arg(long, value_name = "RULE", help_heading = HEADING, requires = "desktop", default_value = "active")]
     sessions: SessionWord,
@@ -104,8 +112,14 @@ impl DesktopArgs {
         };
         self.desktop.then(|| DesktopWorkerConfig {
             suspend_for: Duration::from_secs_f64(self.suspend_for),
+            suspend_memory: self.suspend_memory,
             presence: (self.presence != Some(PresenceWord::None)).then_some(presence),
         })
+    }
+
+    /// Returns the time that evicted tasks have to end; None for that of other tasks.
+    pub(super) fn evict_grace(&self) -> Option<Duration> {
+        self.evict_grace.map(Duration::from_secs_f64)
     }
 
     /// Returns the number of cores to offer; None for all.

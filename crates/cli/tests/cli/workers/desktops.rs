@@ -6,6 +6,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use tollgate_needs::{Need, lacks};
+
 use super::site::{WorkerTestSite, lines};
 
 const SETTINGS: &str = "local.nodes = 0\n[desktops]\nretry = \"max-evictions:1\"\n";
@@ -70,6 +72,38 @@ fn suspended_task_goes_on_when_the_user_leaves_in_time() {
     assert_eq!(site.run(&["wait", "1"]).status.code(), Some(0));
     assert_eq!(fs::read_to_string(place.join("restarts")).unwrap(), "0\n");
     assert_eq!(evictions(&site), [] as [String; 0]);
+}
+
+#[test]
+fn task_that_keeps_much_memory_or_a_gpu_is_evicted_at_once() {
+    if !tollgate_needs::root() {
+        return;
+    }
+    let controllers = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers");
+    let has_v2 = controllers.is_ok_and(|names| names.contains("memory"));
+    if !has_v2 && !Path::new("/sys/fs/cgroup/memory").exists() {
+        lacks(Need::Cgroups, "nothing measures the memory of a task");
+        return;
+    }
+    let site = WorkerTestSite::start(SETTINGS);
+    let (_worker, user) = site.desktop(&["--suspend-for", "10m", "--suspend-memory", "30M"]);
+    let large = format!(
+        "exec 8<> /dev/shm/$TOLLGATE_WORKER-$$; rm /dev/shm/$TOLLGATE_WORKER-$$
+        head -c 60000000 /dev/zero >&8\n{CLOCK}"
+    );
+    let computes = format!(
+        "exec unshare --mount sh -c \"mount -t tmpfs none /dev; exec 9> /dev/nvidia0\n{}\"",
+        CLOCK.replace('$', "\\$")
+    );
+    for (name, script) in [("large", large), ("computes", computes)] {
+        let place = site.place(name);
+        site.submit_at(&place, &[], &script);
+        until_it_ticks(&site, &place);
+        user.comes();
+        assert_eq!(site.run(&["wait", &site.last_job()]).status.code(), Some(1));
+        user.leaves();
+    }
+    assert_eq!(evictions(&site).len(), 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate_engine::{
     BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead,
-    RunningAttempt, SimEngine, SimHost, WakeCallback,
+    RunningAttempt, SimEngine, SimHost, SuspendedAttempt, WakeCallback,
 };
 use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 
@@ -64,7 +64,7 @@ impl Engine for AckTrackingEngine {
         self.engine.signal(attempts, signal)
     }
 
-    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<(), EngineError> {
+    fn suspend(&mut self, attempts: &[AttemptId]) -> Result<Vec<SuspendedAttempt>, EngineError> {
         self.engine.suspend(attempts)
     }
 

@@ -99,6 +99,7 @@ impl WorkerHost {
         let kit = AgentConfig {
             desktop: self.is_desktop(end).then_some(DesktopSettings {
                 suspend_for: SUSPEND_FOR,
+                suspend_memory: None,
                 presence: self.presence,
                 facts: Vec::new(),
             }),

@@ -250,6 +250,7 @@ impl WorkerSimulation {
                     in_use: self.random.pick(&causes).expect("a cause"),
                     is_outside_hours: self.random.one_in(8),
                     closes: None,
+                    free_memory: None,
                 };
                 for host in &mut self.hosts {
                     host.set_presence(presence, self.now);
