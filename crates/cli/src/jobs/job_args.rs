@@ -231,7 +231,7 @@ impl JobArgs {
                 && request.after.is_empty()
                 && self.begin.is_none()
             {
-                let path = request.env.get("PATH").map_or("", String::as_str);
+                let path = request.env.get("PATH").map(String::as_str);
                 startable::check(program, Path::new(&request.dir), path)?;
             }
             return Ok(request);

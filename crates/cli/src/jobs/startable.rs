@@ -7,14 +7,21 @@ use std::path::Path;
 use crate::connection::error::ClientCommandError;
 use crate::output::messages::Verbosity;
 
+/// The search path of a job without one, as the runner has it.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
+
 /// Checks whether a program could start here, in the working directory `dir` with the search path
-/// `path`. A program that is missing may be there when the job starts, or on the host that runs it: that
+/// `path`, if the job has one. A program that is missing may be there when the job starts, or on the host that runs it: that
 /// is a note only.
 ///
 /// # Errors
 /// If the name is that of a file in `dir` which is not in the search path, a whole line, a directory, or a
 /// file that cannot be executed.
-pub(crate) fn check(program: &str, dir: &Path, path: &str) -> Result<(), ClientCommandError> {
+pub(crate) fn check(
+    program: &str,
+    dir: &Path,
+    path: Option<&str>,
+) -> Result<(), ClientCommandError> {
     let unstartable = |reason, hint: String| ClientCommandError::Unstartable {
         program: program.to_owned(),
         reason,
@@ -22,6 +29,7 @@ pub(crate) fn check(program: &str, dir: &Path, path: &str) -> Result<(), ClientC
     };
     let is_executable = |mode: u32| mode & 0o111 != 0;
     if !program.contains('/') {
+        let path = path.unwrap_or(DEFAULT_PATH);
         let mut folders = path.split(':').filter(|folder| !folder.is_empty());
         if folders.any(|folder| Path::new(folder).join(program).is_file()) {
             return Ok(());
@@ -70,7 +78,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         fs::write(dir.join("job.sh"), "echo\n").unwrap();
-        let reason = |program: &str| match check(program, dir, "/usr/bin:/bin") {
+        // The one in the search path is meant.
+        fs::write(dir.join("sh"), "").unwrap();
+        let reason = |program: &str| match check(program, dir, None) {
             Ok(()) => "",
             Err(ClientCommandError::Unstartable { reason, .. }) => reason,
             Err(other) => panic!("{other}"),
