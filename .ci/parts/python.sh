@@ -69,6 +69,7 @@ full() {
   "$env/bin/python" -m pytest -q -p no:cacheprovider --doctest-modules --pyargs tollgate
   "$env/bin/python" .ci/parts/python/blocks.py "${documents[@]}"
   "$env/bin/abi3audit" "$wheel"
+  "$env/bin/python" .ci/parts/python/there_and_back.py
   "$env/bin/python" .ci/parts/python/api_types.py --check
   "$env/bin/mypy" --strict --python-executable "$env/bin/python" .ci/parts/python/typed.py
   "$env/bin/python" -m mypy.stubtest --ignore-missing-stub tollgate._native
