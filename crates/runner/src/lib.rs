@@ -96,6 +96,7 @@ mod supervisor;
 
 pub use host::available_memory;
 pub use local::{LocalEngine, LocalEngineConfig};
+pub use process::nice::raise_own as raise_own_priority;
 pub use process::procfs::boot_id;
 pub use startup::main;
 pub use state_dir::socket_path;

@@ -15,6 +15,7 @@ use crate::lease::watcher::{self, LeaseWatcher};
 use crate::lease::{LeaseEnd, RunnerLease};
 use crate::log::{self, LogSettings};
 use crate::outputs::OutputReaders;
+use crate::process::nice;
 use crate::scripts::ScriptCache;
 use crate::settings::RunnerConfig;
 use crate::slot::pool::SlotPool;
@@ -79,6 +80,10 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         return Ok(());
     };
     let settings = settings?;
+    if settings.low_priority {
+        // Tasks that give way wait for this process. Without root it has the usual priority.
+        let _ = nice::raise_own();
+    }
     let machine = RunnerHost::probe(path, &settings).map_err(failed("looking at the machine"))?;
     let (journal, entries) = RunnerJournal::open(&folder.journal())?;
     let lease = settings.lease().map(|first| {

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Arg;
-use tollgate_runner::LocalEngineConfig;
 use tollgate_runner::guard::UserFloor;
 use tollgate_runner::log::{self, LogSettings};
+use tollgate_runner::{LocalEngineConfig, raise_own_priority};
 use tollgate_server::privileges::ACCOUNT;
 use tollgate_server::workers::WorkerTransport;
 use tollgate_server::workers::daemon;
@@ -87,6 +87,8 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
     };
     let log = args.log.override_settings(LogSettings::default())?;
     log::start(log);
+    // Before other threads and processes start, which inherit it.
+    let desktop = args.desktop.config(|| raise_own_priority().is_ok());
     let departure = args.pilot.departure()?;
     let place = args.data_dir()?;
     let starter = drop_root(&place, &args.account, (args.root_jobs, args.floor()))?;
@@ -97,9 +99,8 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
         name: args.name.clone().unwrap_or_else(host_name),
         root_jobs: args.root_jobs,
         departure,
-        desktop: args.desktop.config(),
         engine: LocalEngineConfig {
-            low_priority: args.desktop.config().is_some(),
+            low_priority: desktop.is_some(),
             evict_grace: args.desktop.evict_grace(),
             nodes: args.nodes.or(args.desktop.nodes()),
             memory: args.pilot.memory(),
@@ -108,6 +109,7 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
             starter,
             ..LocalEngineConfig::new(folder.engine_dir(), runner)
         },
+        desktop,
     };
     tracing::info!(
         name = settings.name,

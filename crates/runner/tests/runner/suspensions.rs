@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use tollgate_engine::{BootTime, Engine, LaunchSpec};
 use tollgate_model::{AttemptEvent, AttemptStatus, EvictionCause, KillReason, Span};
 use tollgate_needs::{Need, lacks};
@@ -399,6 +399,28 @@ fn next_task_of_a_slot_is_not_suspended_with_the_one_before() {
         };
         assert_eq!(end.status, AttemptStatus::Exited(7));
         assert_eq!(end.suspended, Span::ZERO);
+    }
+}
+
+#[test]
+fn runner_beside_users_has_a_raised_priority_that_no_task_inherits() {
+    if !tollgate_needs::root() {
+        return;
+    }
+    let level = |pid: u32| {
+        let pid = Pid::from_raw(i32::try_from(pid).expect("a number"));
+        rustix::process::getpriority_process(pid).expect("it runs")
+    };
+    for home in homes().filter(|home| home.settings.low_priority) {
+        let mut engine = home.open();
+        let launch = growing(&home);
+        let pid = start(&home, &mut engine, &launch);
+        let runner = engine.runner_pid().expect("a runner");
+        assert_eq!((level(runner), level(pid)), (-10, 19));
+        engine
+            .kill(&[launch.attempt], KillReason::Cancelled)
+            .expect("killed");
+        wait_for_ends(&mut engine, &[launch.attempt]);
     }
 }
 

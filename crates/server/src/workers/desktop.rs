@@ -15,6 +15,8 @@ pub struct DesktopWorkerConfig {
     pub suspend_for: Duration,
     /// Maximum memory of a suspended task in bytes; a task with more is evicted at once. None for half of the free memory.
     pub suspend_memory: Option<u64>,
+    /// Whether this process has a raised priority, so that it gives way in time beside busy programs.
+    pub is_prompt: bool,
     /// How the use of the computer is observed; None if it is not.
     pub presence: Option<PresenceSettings>,
 }
@@ -57,6 +59,10 @@ pub(super) fn watch(config: &DesktopWorkerConfig) -> Result<WatchedDesktop, Pres
     let mut facts = vec![format!(
         "gives way to its users: tasks are suspended for up to {suspended_s} s, and then evicted"
     )];
+    if !config.is_prompt {
+        let late = "may give way late beside busy programs: only root can raise its own priority";
+        facts.push(late.to_owned());
+    }
     for status in monitor.sources() {
         let source = status.source.key();
         match status.problem {
@@ -88,5 +94,31 @@ fn of_host(presence: Presence) -> HostPresence {
         is_outside_hours: !presence.starts_tasks,
         closes: presence.closes,
         free_memory: tollgate_runner::available_memory().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_presence::PresenceSource;
+
+    use super::*;
+
+    #[test]
+    fn worker_without_a_raised_priority_has_a_fact_about_it() {
+        for is_prompt in [true, false] {
+            let config = DesktopWorkerConfig {
+                suspend_for: Duration::ZERO,
+                suspend_memory: None,
+                is_prompt,
+                presence: Some(PresenceSettings {
+                    command: Some("echo free; read line".to_owned()),
+                    sources: [PresenceSource::Command].into(),
+                    ..PresenceSettings::new()
+                }),
+            };
+            let facts = watch(&config).unwrap().settings.facts;
+            let has_fact = facts.iter().any(|fact| fact.contains("priority"));
+            assert_ne!(has_fact, is_prompt, "{facts:?}");
+        }
     }
 }

@@ -86,8 +86,9 @@ enum PresenceWord {
 }
 
 impl DesktopArgs {
-    /// Returns how the worker gives way; None if it does not.
-    pub(super) fn config(&self) -> Option<DesktopWorkerConfig> {
+    /// Returns how the worker gives way; None if it does not. `raise_priority` returns whether it has raised that of
+    /// this process.
+    pub(super) fn config(&self, raise_priority: impl Fn() -> bool) -> Option<DesktopWorkerConfig> {
         let command = match &self.presence {
             Some(PresenceWord::Command(command)) => Some(command.clone()),
             Some(PresenceWord::None) | None => None,
@@ -113,6 +114,7 @@ impl DesktopArgs {
         self.desktop.then(|| DesktopWorkerConfig {
             suspend_for: Duration::from_secs_f64(self.suspend_for),
             suspend_memory: self.suspend_memory,
+            is_prompt: raise_priority(),
             presence: (self.presence != Some(PresenceWord::None)).then_some(presence),
         })
     }
