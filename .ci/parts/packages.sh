@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # Packages of a clean tree: program and module for glibc 2.28, wheel, sdist, .deb, .rpm, container, SBOM, checksums.
 #
-#   .ci/parts/packages.sh RESULTS [STEP..]    steps: build again pack units install rpm recipes container sums; all by default
+#   .ci/parts/packages.sh RESULTS [STEP..]    steps: build again pythons next pack units install rpm recipes container sums;
+#                                           all by default
 #
-# The packages lie in RESULTS/dist. `again` builds the wheel a second time, and both must be the same bytes. `install` and
-# `rpm` try the packages in a bare Debian, which needs root and mmdebstrap. TOLLGATE_PROFILE: the profile of cargo.
+# The packages lie in RESULTS/dist. `again` builds the wheel a second time, and both must be the same bytes. `next` builds
+# programs of two next versions: `store` has a step of the schema more, and `jobs` does not read unfinished jobs of this one.
+# `install` and `rpm` try the packages in a bare Debian, and upgrade to these versions, which needs root and mmdebstrap.
+# `pythons` runs the tests of the module with the wheel and the Python of each newer Debian. TOLLGATE_PROFILE: the profile of
+# cargo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . .ci/prepare
@@ -50,6 +54,9 @@ wheel_of_sdist() {
     export XDG_CACHE_HOME=$results/cache
     "$tools/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$2" .
   )
+  # 3 % smaller than the best that zlib does.
+  apt_install advzip advancecomp
+  advzip --quiet --recompress --shrink-normal "$2"/*.whl
 }
 
 build() {
@@ -74,6 +81,56 @@ again() {
   echo "both wheels are the same bytes"
 }
 
+# Runs a command in a system in FOLDER: in_root FOLDER COMMAND.. Mounts, processes and ports go with the command.
+in_root() {
+  apt_install ip iproute2
+  as_root unshare --mount --net --pid --fork --kill-child sh -c \
+    'ip link set lo up && mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" "$@"' \
+    in_root "$@"
+}
+
+pythons() {
+  apt_install mmdebstrap mmdebstrap
+  local suite root=$results/root
+  rm -rf "$results/wheels"
+  "$tools/bin/pip" download --quiet --only-binary :all: --dest "$results/wheels" pytest==9.2.0
+  cp "$dist"/*.whl "$results/wheels"
+  for suite in trixie forky; do
+    step "the wheel with the Python of Debian $suite"
+    # A suite that is not released yet may be an old copy.
+    [ -f "$results/$suite.tar" ] || mmdebstrap --variant=minbase --include=python3-venv \
+      --aptopt='Acquire::Check-Valid-Until "false"' "$suite" "$results/$suite.tar" || {
+      rm -f "$results/$suite.tar"
+      echo "NOT RUN, for lack of Debian $suite: the wheel with its Python"
+      continue
+    }
+    as_root rm -rf "$root"
+    mkdir -p "$root/tree"
+    as_root tar -xf "$results/$suite.tar" -C "$root"
+    cp -r "$results/wheels" "$root"
+    tar -xzf "$dist/tollgate-$version.tar.gz" -C "$root/tree" --strip-components 1
+    in_root "$root" sh -euc 'useradd --create-home ada; cd /tree; exec setpriv --reuid=ada --regid=ada --clear-groups \
+      env HOME=/home/ada sh -euc "python3 --version; python3 -m venv ~/env
+        ~/env/bin/pip install --quiet --no-index --find-links /wheels tollgate pytest
+        ~/env/bin/python -m pytest -q -p no:cacheprovider python/tests"'
+    as_root rm -rf "$root"
+  done
+}
+
+next_versions() {
+  step "the next version, with a step of the schema, and one that does not read unfinished jobs"
+  local tree=$results/next version
+  rm -rf "$tree"
+  mkdir -p "$tree" "$results/programs"
+  tar -xzf "$dist"/tollgate-*.tar.gz -C "$tree" --strip-components 1
+  for version in store jobs; do
+    .ci/parts/packages/next_version.py "$tree" "$version"
+    (cd "$tree" && CARGO_TARGET_DIR=$results/next-target cargo build --quiet --locked --package tollgate-cli)
+    strip --strip-all -o "$results/programs/$version" "$results/next-target/debug/tollgate"
+    "$results/programs/$version" --version
+  done
+}
+
 # Puts everything that a package installs into a directory, as it will lie on the host.
 fill_stage() {
   rm -rf "$stage"
@@ -93,13 +150,13 @@ fill_stage() {
   find "$stage" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 }
 
-# Makes .deb and .rpm of the stage: pack_both REVISION FOLDER
+# Makes .deb and .rpm of the stage: pack_both VERSION FOLDER
 pack_both() {
   ln -sfn "$stage" target/stage
-  cargo deb --quiet --no-build --no-strip --package tollgate-cli --deb-revision "$1" --fast --output "$2/"
+  cargo deb --quiet --no-build --no-strip --package tollgate-cli --deb-version "$1-1" --fast --output "$2/"
   # Every version of rpm since RHEL 8 reads gzip.
-  cargo generate-rpm --package crates/cli --payload-compress gzip --set-metadata "release = \"$1\"" \
-    --output "$2/tollgate-$version-$1.x86_64.rpm"
+  cargo generate-rpm --package crates/cli --payload-compress gzip --set-metadata "version = \"$1\"" \
+    --output "$2/tollgate-$1-1.x86_64.rpm"
 }
 
 pack() {
@@ -108,13 +165,17 @@ pack() {
   cargo_install cargo-generate-rpm --version 0.21.1 --root "$tools"
   fill_stage
   mkdir -p target
-  rm -rf "$results/second" "$results/newer" "$dist"/*.deb "$dist"/*.rpm
-  mkdir -p "$results/second" "$results/newer"
-  pack_both 1 "$dist"
+  rm -rf "$results/second" "$results"/next-{store,jobs} "$dist"/*.deb "$dist"/*.rpm
+  mkdir -p "$results/second" "$results"/next-{store,jobs}
+  pack_both "$version" "$dist"
   fill_stage
-  pack_both 1 "$results/second"
-  pack_both 2 "$results/newer"
-  local file
+  pack_both "$version" "$results/second"
+  local file next
+  for next in store jobs; do
+    install -m 755 "$results/programs/$next" "$stage/bin/tollgate"
+    pack_both "$("$stage/bin/tollgate" --version | cut -d ' ' -f 2)" "$results/next-$next"
+  done
+  fill_stage
   for file in "$results"/second/*; do
     cmp "$file" "$dist/$(basename "$file")"
   done
@@ -133,14 +194,6 @@ bare() {
   mkdir -p "$1"
   as_root tar -xf "$results/bare.tar" -C "$1"
   cp .ci/parts/packages/installed.sh "$1/installed.sh"
-}
-
-# Tries a package in a bare Debian: try_in FOLDER INSTALL UPGRADE REMOVE. Mounts, processes and ports go with the command.
-try_in() {
-  apt_install ip iproute2
-  as_root unshare --mount --net --pid --fork --kill-child sh -c \
-    'ip link set lo up && mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" sh /installed.sh "$@"' \
-    try_in "$@"
 }
 
 units() {
@@ -166,8 +219,9 @@ deb_package() {
   local root=$results/root
   bare "$root"
   cp "$dist"/*.deb "$root/first.deb"
-  cp "$results"/newer/*.deb "$root/newer.deb"
-  try_in "$root" "dpkg -i /first.deb" "dpkg -i /newer.deb" "dpkg --remove tollgate"
+  cp "$results"/next-store/*.deb "$root/store.deb"
+  cp "$results"/next-jobs/*.deb "$root/jobs.deb"
+  in_root "$root" sh /installed.sh "dpkg -i /first.deb" "dpkg -i /store.deb" "dpkg -i /jobs.deb" "dpkg --remove tollgate"
   as_root rm -rf "$root"
 }
 
@@ -175,18 +229,21 @@ deb_package() {
 rpm_package() {
   step "the .rpm in a bare Debian"
   apt_install rpm rpm
-  local root=$results/root tried ask=""
+  local root=$results/root tried ask asks=()
   bare "$root"
   mkfifo "$root/asks" "$root/answers"
-  try_in "$root" "echo first >/asks; read -r _ </answers" "echo newer >/asks; read -r _ </answers" \
-    "echo remove >/asks; read -r _ </answers" &
+  for ask in first store jobs remove; do
+    asks+=("echo $ask >/asks; read -r _ </answers")
+  done
+  in_root "$root" sh /installed.sh "${asks[@]}" &
   tried=$!
+  ask=""
   while [ "$ask" != remove ]; do
     # Nobody asks any more once the trial has failed.
     read -r -t 120 ask <>"$root/asks" || { wait "$tried"; return 1; }
     case $ask in
       first) as_root rpm --root "$root" --nodeps --install "$dist"/*.rpm ;;
-      newer) as_root rpm --root "$root" --nodeps --upgrade "$results"/newer/*.rpm ;;
+      store | jobs) as_root rpm --root "$root" --nodeps --upgrade "$results/next-$ask"/*.rpm ;;
       remove) as_root rpm --root "$root" --nodeps --erase tollgate ;;
     esac
     echo answered >"$root/answers"
@@ -239,12 +296,13 @@ sums() {
 }
 
 prepare_tools
-[ $# -gt 0 ] || set -- build again pack units install rpm recipes container sums
+[ $# -gt 0 ] || set -- build again pythons next pack units install rpm recipes container sums
 for part in "$@"; do
   case "$part" in
     install) deb_package ;;
     rpm) rpm_package ;;
-    build | again | pack | units | recipes | container | sums) "$part" ;;
+    next) next_versions ;;
+    build | again | pythons | pack | units | recipes | container | sums) "$part" ;;
     *) echo "$part: no such step" >&2; exit 2 ;;
   esac
 done

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Tries a package in a bare system: installed.sh INSTALL UPGRADE REMOVE
+# Tries a package in a bare system: installed.sh INSTALL UPGRADE REFUSED REMOVE
 #
-# Each argument is a command. The service is started as its unit does, since nothing runs systemd here.
+# Each argument is a command. UPGRADE brings a version whose store has a step more, and REFUSED one that does not read
+# unfinished jobs. The service is started as its unit does, since nothing runs systemd here.
 set -eu
 data=/var/lib/tollgate
 serve() {
@@ -14,6 +15,15 @@ serve() {
     sleep 1
   done
 }
+# `set -e` overlooks a command after `!`.
+fails() { if "$@"; then echo "expected to fail: $*"; exit 1; fi; }
+restart() {
+  kill $service
+  wait $service || :
+  serve
+}
+# Prints the promise of the running job, and the instant that it started.
+promise_of_job() { as_user tollgate jobs --id 2 --format json | grep -E "\"(state|deadline_at|promised_probability|promised_at|started_at|attempts)\""; }
 as_user() { setpriv --reuid=1234 --regid=1234 --clear-groups env HOME=/home/ada "$@"; }
 
 echo "-- install"
@@ -42,33 +52,35 @@ echo "-- an upgrade while a job runs"
 as_user tollgate submit --estimate 30s --deadline +1h -- sh -c 'echo begun >>runs; until [ -f go ]; do sleep 1; done; echo done >>runs'
 n=0
 until [ -f runs ]; do n=$((n + 1)); [ $n -lt 60 ]; sleep 1; done
+promise=$(promise_of_job)
 printf '# changed by the administrator\n[listen]\naddress = "127.0.0.1:8443"\n' >>/etc/tollgate/config.toml
 # Stands for systemd, and notes what it is asked.
 mkdir -p /run/systemd/system
 printf '#!/bin/sh\necho "$@" >>/systemctl.log\n' >/usr/bin/systemctl
 chmod 755 /usr/bin/systemctl
+cp /usr/bin/tollgate /first
 eval "$2"
+[ "$(tollgate --version)" != "$(/first --version)" ]
 grep -q 'changed by the administrator' /etc/tollgate/config.toml
 grep -q 'try-restart tollgate.service' /systemctl.log
-TOLLGATE_DATA=$data tollgate check --upgrade
-if [ -e /var/lib/dpkg/info/tollgate.postinst ]; then
-  echo "-- an upgrade to a program that cannot read the unfinished jobs restarts nothing"
-  printf '#!/bin/sh\n[ "$1" = check ] && exit 1\nexec /usr/bin/tollgate "$@"\n' >/usr/local/bin/tollgate
-  chmod 755 /usr/local/bin/tollgate
-  : >/systemctl.log
-  sh /var/lib/dpkg/info/tollgate.postinst configure 2>&1 | grep 'not restarted'
-  ! grep try-restart /systemctl.log
-  rm /usr/local/bin/tollgate
-fi
-rm -r /usr/bin/systemctl /run/systemd
 # As systemd restarts it: only the process of the service ends.
-kill $service
-wait $service || :
-serve
+restart
+[ "$(promise_of_job)" = "$promise" ]
+/first check --upgrade --data $data 2>&1 | grep 'written by a newer version'
+
+echo "-- an upgrade to a program that does not read the unfinished jobs restarts nothing"
+: >/systemctl.log
+eval "$3"
+fails tollgate check --upgrade --data $data
+fails grep try-restart /systemctl.log
+[ "$(promise_of_job)" = "$promise" ]
 touch go
 as_user tollgate wait 2
 [ "$(cat runs)" = "begun
 done" ]
+tollgate check --upgrade --data $data
+restart
+rm -r /usr/bin/systemctl /run/systemd
 as_user tollgate explain 2 | head -5
 
 echo "-- a worker, as its unit starts it"
@@ -96,7 +108,7 @@ wait $worker || :
 echo "-- removal"
 kill $service
 wait $service || :
-eval "$3"
+eval "$4"
 [ ! -e /usr/bin/tollgate ]
 [ ! -e /usr/lib/systemd/system/tollgate.service ]
 [ -e $data/config.toml ] || ls $data
