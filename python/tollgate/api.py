@@ -187,6 +187,8 @@ class JobDetails:
     waits_for: WaitMessage | None = None
     """The first cause for which a job waits; of an array that of its first task that waits. None for a job that runs
     or is over."""
+    suspended: str | None = None
+    """Why it is suspended, or about to be evicted, if it runs on a computer that others use now."""
     expected: JobForecast | None = None
     """Expected start and end with their interval, and the probability of meeting the deadline, by what is known now.
     Only in a list with `expect`, of a job that is not over."""

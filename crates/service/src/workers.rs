@@ -87,8 +87,9 @@ impl Core {
         Ok(())
     }
 
-    /// Returns why the host of a running task is in use by others, if it is.
-    pub fn use_of_host(&self, task: impl Into<TaskId>) -> Option<EvictionCause> {
+    /// Returns why a running task is suspended or about to be evicted, if a user of its host is the cause. Outside
+    /// hours it goes on, or is evicted at once.
+    pub fn suspended_by(&self, task: impl Into<TaskId>) -> Option<EvictionCause> {
         let live = self
             .jobs
             .get(task.into())
@@ -100,7 +101,11 @@ impl Core {
             own.any(|node| nodes.contains(node))
         };
         let mut workers = self.gate.workers().filter(|(_, live)| live.up);
-        workers.find_map(|(_, live)| live.in_use.filter(|_| is_there(live.nodes)))
+        let of_user = |cause: &EvictionCause| cause.is_of_user();
+        workers.find_map(|(_, live)| {
+            let cause = live.in_use.filter(of_user);
+            cause.filter(|_| is_there(live.nodes))
+        })
     }
 
     /// Records that a worker's host came into use, or is free.

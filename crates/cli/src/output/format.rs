@@ -103,6 +103,9 @@ pub(crate) fn state_word(job: &JobDetails) -> &str {
     if never_ran && job.finished_at.is_some() {
         return NOT_STARTED;
     }
+    if job.state == JobState::Running && job.suspended.is_some() {
+        return "suspended";
+    }
     let is_timed = job.begin_at.is_some() && job.after.is_empty();
     match job.state == JobState::Dependent && is_timed {
         true => "deferred",

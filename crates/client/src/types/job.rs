@@ -8,6 +8,7 @@ use tollgate_model::{ABANDONED_WAIT_CODE, ExceededLimit};
 
 use super::array::{TaskFailures, TasksOutlook};
 use super::decision::{JobEstimateSource, JobForecast, ReasonMessage, SubmitResponse};
+use super::nodes::HostUseCause;
 use super::promise::{BrokenPromiseCause, PromiseOutcome};
 use super::request::JobSignal;
 use super::state::JobState;
@@ -57,6 +58,9 @@ pub struct JobDetails {
     /// or is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<WaitMessage>,
+    /// Why it is suspended, or about to be evicted, if it runs on a computer that others use now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<WireWord<HostUseCause>>,
     /// Expected start and end with their interval, and the probability of meeting the deadline, by what is known now. Only
     /// in a list with `expect`, of a job that is not over.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 use tollgate_client::limits::MAX_JOBS;
 use tollgate_client::types::{
-    JobDetails, JobExplanation, JobList, JobRef, JobState, WaitMessage, WireVocabulary,
+    HostUseCause, JobDetails, JobExplanation, JobList, JobRef, JobState, WaitMessage,
+    WireVocabulary,
 };
 use tollgate_model::TaskId;
 use tollgate_service::{ServiceCommand, TaskRanges};
@@ -347,7 +348,30 @@ pub(super) async fn with_names(
     });
     let mut jobs: Vec<JobDetails> = named.await.map_err(|_| ApiError::stopping())?;
     add_wait_reasons(service, &mut jobs).await?;
+    add_suspensions(service, &mut jobs).await?;
     Ok(jobs)
+}
+
+/// Adds to jobs that run why they are suspended, if they are.
+async fn add_suspensions(service: &ApiState, jobs: &mut [JobDetails]) -> Result<(), ApiError> {
+    let runs = |job: &&mut JobDetails| job.state == JobState::Running && job.array.is_none();
+    let mut running: Vec<&mut JobDetails> = jobs.iter_mut().filter(runs).collect();
+    if running.is_empty() {
+        return Ok(());
+    }
+    let id = |job: &&mut JobDetails| TaskId {
+        job: job.id,
+        task: job.task.unwrap_or(0),
+    };
+    let tasks = running.iter().map(id).collect();
+    let causes = query_controller(service, |reply| ControllerRequest::Suspensions {
+        tasks,
+        reply,
+    });
+    for (job, cause) in running.iter_mut().zip(causes.await?) {
+        job.suspended = cause.map(|cause| HostUseCause::from(cause).into());
+    }
+    Ok(())
 }
 
 /// Adds to jobs that wait what they wait for.

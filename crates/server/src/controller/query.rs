@@ -52,6 +52,10 @@ impl<E: Engine> Controller<E> {
                 let facts = facts.map(|&(job, task)| self.wait_facts(job, task));
                 let _ = reply.send(Ok(facts.collect()));
             }
+            ControllerRequest::Suspensions { tasks, reply } => {
+                let causes = tasks.into_iter().map(|task| self.core.suspended_by(task));
+                let _ = reply.send(Ok(causes.collect()));
+            }
             ControllerRequest::Predict { jobs, reply } => {
                 let now = self.now();
                 let _ = reply.send(Ok(self.core.predict_all(now, &jobs)));
@@ -323,7 +327,7 @@ impl<E: Engine> Controller<E> {
         task_outlook.failures = self.core.n_failures(live);
         task_outlook.failed_launches = live.failed_launches();
         task_outlook.engine_wait = live.engine_wait;
-        task_outlook.in_use = self.core.use_of_host(task);
+        task_outlook.in_use = self.core.suspended_by(task);
         task_outlook.closes_before_end = self.core.closes_before_end(task);
         task_outlook.risk = self.core.promise_at_risk(task.job);
         task_outlook.prediction = self.core.predict(now, task);

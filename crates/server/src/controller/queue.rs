@@ -126,6 +126,7 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Explain { .. }
         | ControllerRequest::ExplainArray { .. }
         | ControllerRequest::WaitCauses { .. }
+        | ControllerRequest::Suspensions { .. }
         | ControllerRequest::Predict { .. }
         | ControllerRequest::Now { .. }
         | ControllerRequest::PromiseRisk { .. }
@@ -153,6 +154,7 @@ fn is_query(request: &ControllerRequest) -> bool {
             | ControllerRequest::Explain { .. }
             | ControllerRequest::ExplainArray { .. }
             | ControllerRequest::WaitCauses { .. }
+            | ControllerRequest::Suspensions { .. }
             | ControllerRequest::Predict { .. }
             | ControllerRequest::Now { .. }
             | ControllerRequest::PromiseRisk { .. }
@@ -194,6 +196,7 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Wait { .. }
         | ControllerRequest::WaitCauses { .. }
+        | ControllerRequest::Suspensions { .. }
         | ControllerRequest::Predict { .. }
         | ControllerRequest::Now { .. }
         | ControllerRequest::Prune { .. }

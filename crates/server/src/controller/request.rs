@@ -2,7 +2,9 @@
 
 use tokio::sync::oneshot;
 use tollgate_engine::output::{AttemptOutput, OutputPosition};
-use tollgate_model::{AttemptId, Instant, MaintenanceCalendar, Probability, TaskId, WarningSignal};
+use tollgate_model::{
+    AttemptId, EvictionCause, Instant, MaintenanceCalendar, Probability, TaskId, WarningSignal,
+};
 use tollgate_service::{
     ArrayOutlook, JobChange, JobPrediction, NamedResources, PromiseAtRisk, RunRecord,
     ServiceCommand, Submission, SubmitOutcome, TaskRanges, UnfinishedCounts,
@@ -191,6 +193,13 @@ pub enum ControllerRequest {
         /// Receives the cause of each, in this order; None for one that does not wait.
         reply: Responder<Vec<Option<WaitFacts>>>,
     },
+    /// Asks which jobs and tasks are suspended on computers that others use.
+    Suspensions {
+        /// The tasks.
+        tasks: Vec<TaskId>,
+        /// Receives the cause of each, in this order; None for one that is not suspended.
+        reply: Responder<Vec<Option<EvictionCause>>>,
+    },
     /// Asks for the predictions for jobs and tasks, all from one look ahead.
     Predict {
         /// The jobs, each with the task if it is one of an array.
@@ -290,6 +299,7 @@ impl ControllerRequest {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::WaitCauses { .. }
+            | Self::Suspensions { .. }
             | Self::Predict { .. }
             | Self::ExplainArray { .. }
             | Self::PromiseRisk { .. }
@@ -333,6 +343,7 @@ impl ControllerRequest {
             | Self::Nodes { .. }
             | Self::Explain { .. }
             | Self::WaitCauses { .. }
+            | Self::Suspensions { .. }
             | Self::Predict { .. }
             | Self::ExplainArray { .. }
             | Self::PromiseRisk { .. }

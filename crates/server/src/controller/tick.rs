@@ -246,6 +246,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Nodes { .. }
             | ControllerRequest::Explain { .. }
             | ControllerRequest::WaitCauses { .. }
+            | ControllerRequest::Suspensions { .. }
             | ControllerRequest::Predict { .. }
             | ControllerRequest::Now { .. }
             | ControllerRequest::ExplainArray { .. }

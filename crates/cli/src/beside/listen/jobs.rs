@@ -216,6 +216,7 @@ fn nothing_known() -> JobDetails {
         comment: None,
         state: WireWord::Known(JobState::Queued),
         waits_for: None,
+        suspended: None,
         expected: None,
         command: Vec::new(),
         dir: String::new(),

@@ -65,9 +65,16 @@ fn suspended_task_goes_on_when_the_user_leaves_in_time() {
     // Whatever else the service does meanwhile, the task stands.
     let explained = explained(&site, "1");
     assert!(explained.contains("suspended"), "{explained}");
+    let listed = site.output_of(&["jobs"]);
+    assert!(listed.contains("suspended"), "{listed}");
+    let jobs = site.json(&["jobs", "--format", "json"]);
+    assert_eq!(jobs["jobs"][0]["suspended"], "user", "{jobs}");
     assert_eq!(lines(&place.join("ticks")), stood_at);
     user.leaves();
     until_it_ticks(&site, &place);
+    site.until("it runs for all to see", || {
+        site.json(&["jobs", "--format", "json"])["jobs"][0]["suspended"].is_null()
+    });
     fs::write(place.join("go"), "").unwrap();
     assert_eq!(site.run(&["wait", "1"]).status.code(), Some(0));
     assert_eq!(fs::read_to_string(place.join("restarts")).unwrap(), "0\n");

@@ -231,6 +231,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         queue: row.queue,
         comment,
         waits_for: None,
+        suspended: None,
         expected: None,
         exit_code: row.status.as_deref().and_then(exit_code),
         exit_signal: row.status.as_deref().and_then(exit_signal),
