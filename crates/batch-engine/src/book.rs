@@ -251,6 +251,7 @@ impl AttemptBook {
             started: entry.started,
             cpu: Span::ZERO,
             is_suspended: false,
+            warning: None,
         })
         .collect()
     }

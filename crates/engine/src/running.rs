@@ -1,7 +1,7 @@
 //! Attempts that an engine has and that have not ended.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{AttemptId, AttemptStart, Span};
+use tollgate_model::{AttemptId, AttemptStart, LimitWarning, Span};
 
 /// An attempt that was submitted and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct RunningAttempt {
     /// Whether the attempt is suspended; false from a runner of an earlier release.
     #[serde(default)]
     pub is_suspended: bool,
+    /// The signal that the attempt gets before its time limit, if any; None from a runner of an earlier release.
+    #[serde(default)]
+    pub warning: Option<LimitWarning>,
 }
 
 /// A suspended attempt, and what it still keeps from the users of its host.

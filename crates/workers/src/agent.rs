@@ -222,7 +222,8 @@ impl<E: Engine> WorkerAgent<E> {
         let waits = retry.into_iter().chain(clearing).chain(lease);
         let eviction = self.eviction_due().map(until);
         let waits = waits.chain(departure).chain(goodbye).chain(suspicion);
-        let waits = waits.chain(eviction);
+        let warning = self.warning_due().map(until);
+        let waits = waits.chain(eviction).chain(warning);
         // Never zero: an action that is due and failed is due again in a moment.
         waits.fold(next, Duration::min).max(MIN_IDLE)
     }
@@ -238,6 +239,7 @@ impl<E: Engine> WorkerAgent<E> {
             self.kill_all();
         }
         self.give_way(now);
+        self.warn_before_close(now, at);
         self.poll(now);
         if self.stage == AgentStage::EndingTasks {
             self.finish_previous_incarnation(now)?;

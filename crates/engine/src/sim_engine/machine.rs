@@ -220,6 +220,7 @@ impl SimMachine {
                 started: task.started.map(|at| AttemptStart { pid: None, at }),
                 cpu: Span::from_secs_f64(task.cpu),
                 is_suspended: task.is_suspended,
+                warning: task.launch.limits.warning,
             })
             .collect()
     }

@@ -125,6 +125,7 @@ impl RunnerTask {
             started: self.started,
             cpu: self.process().map_or(Span::ZERO, cpu),
             is_suspended: self.suspension.is_on(),
+            warning: self.launch.limits.warning,
         })
     }
 }

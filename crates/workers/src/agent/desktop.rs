@@ -3,6 +3,7 @@
 //! When the computer comes into use, all tasks are suspended at once. If it is free again in time, they go on; else they
 //! are evicted. No attempt starts meanwhile. What counts as use is decided elsewhere.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tollgate_engine::{Engine, SuspendedAttempt};
@@ -56,6 +57,10 @@ pub(super) struct DesktopState {
     presence: HostPresence,
     /// When the tasks are evicted, while the host is in use.
     evicts_at: Option<Duration>,
+    /// The attempts that got their signal before the host closes.
+    warned: BTreeSet<AttemptId>,
+    /// When the next attempt gets its signal before the host closes.
+    warns_at: Option<Duration>,
 }
 
 impl DesktopState {
@@ -66,6 +71,8 @@ impl DesktopState {
             presence: settings.presence,
             settings,
             evicts_at,
+            warned: BTreeSet::new(),
+            warns_at: None,
         }
     }
 
@@ -99,6 +106,9 @@ impl<E: Engine> WorkerAgent<E> {
             return;
         };
         let before = std::mem::replace(&mut desktop.presence, presence);
+        if before.closes != presence.closes {
+            desktop.warned.clear();
+        }
         let is_planned = presence.in_use.is_some_and(EvictionCause::is_planned);
         desktop.evicts_at = match (presence.in_use, desktop.evicts_at) {
             (None, _) => None,
@@ -185,6 +195,42 @@ impl<E: Engine> WorkerAgent<E> {
         if !evicted.is_empty() {
             let _ = engine.kill(&evicted, KillReason::GaveWay(cause));
         }
+    }
+
+    /// Sends the running attempts the signals that they want before an end, so long before the host closes.
+    pub(super) fn warn_before_close(&mut self, now: Duration, at: Instant) {
+        let Some(closes) = self.desktop.as_ref().and_then(DesktopState::closes) else {
+            return;
+        };
+        let (Some(desktop), Some(engine)) = (&mut self.desktop, &mut self.engine) else {
+            return;
+        };
+        let running = engine.running().unwrap_or_default();
+        desktop.warns_at = None;
+        for attempt in running {
+            let warning = attempt.warning.filter(|_| attempt.started.is_some());
+            let Some(warning) = warning.filter(|_| !desktop.warned.contains(&attempt.attempt))
+            else {
+                continue;
+            };
+            let left = (closes - warning.before).since(at).as_micros();
+            match u64::try_from(left).ok().filter(|left| *left > 0) {
+                Some(left) => {
+                    let due = now + Duration::from_micros(left);
+                    desktop.warns_at = Some(desktop.warns_at.map_or(due, |next| next.min(due)));
+                }
+                None => {
+                    desktop.warned.insert(attempt.attempt);
+                    // An attempt that cannot be reached has lost its runner.
+                    let _ = engine.signal(&[attempt.attempt], warning.signal);
+                }
+            }
+        }
+    }
+
+    /// Returns when the next attempt gets its signal before the host closes.
+    pub(super) fn warning_due(&self) -> Option<Duration> {
+        self.desktop.as_ref()?.warns_at
     }
 
     /// Returns attempts to the service that came while the host is in use.

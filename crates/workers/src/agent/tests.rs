@@ -1,12 +1,12 @@
 use std::sync::{Arc, Mutex};
 
 use tollgate_engine::sim_engine::SimProgram;
-use tollgate_engine::{SimEngine, SimHost, SpreadAccess};
+use tollgate_engine::{LaunchSpec, SimEngine, SimHost, SpreadAccess};
 
 use super::*;
 use crate::departure::WorkerEnd;
 use crate::protocol::ServerMessage;
-use tollgate_model::EvictionCause;
+use tollgate_model::{EvictionCause, LimitWarning, NodeId, Span, WarningSignal};
 
 /// The disk of a worker, with its persistent state.
 type Disk = Arc<Mutex<AgentPersistentState>>;
@@ -195,4 +195,41 @@ fn use_that_changes_while_the_worker_registers_is_reported() {
     let sent = worker.drain_outgoing();
     let is_free = |frame: &WorkerFrame<WorkerMessage>| frame.message == WorkerMessage::InUse(None);
     assert!(sent.iter().any(is_free), "{sent:?}");
+}
+
+#[test]
+fn attempt_gets_its_signal_before_the_desktop_closes() {
+    let disk: Disk = Arc::default();
+    let mut worker = worker(&disk, None);
+    worker.desktop = Some(DesktopState::new(DesktopSettings {
+        suspend_for: Duration::ZERO,
+        suspend_memory: None,
+        presence: HostPresence {
+            closes: Some(Instant::from_secs(1000)),
+            ..HostPresence::default()
+        },
+        facts: Vec::new(),
+    }));
+    let world = SimHost::new(1, 1 << 30, SimProgram::of_command);
+    let mut engine = SimEngine::open(&world);
+    let attempt = AttemptId {
+        job: 1,
+        task: 0,
+        attempt: 1,
+    };
+    let mut launch = LaunchSpec::new(attempt, vec![NodeId(0)], ["sleep", "600"], "/");
+    launch.limits.warning = Some(LimitWarning {
+        signal: WarningSignal::Usr1,
+        before: Span::from_secs(30),
+    });
+    engine.start(&[launch]).unwrap();
+    engine.poll(Duration::ZERO).unwrap();
+    worker.engine = Some(engine);
+    worker.warn_before_close(Duration::from_secs(5), Instant::from_secs(960));
+    assert_eq!(worker.warning_due(), Some(Duration::from_secs(15)));
+    assert_eq!(worker.running().unwrap(), [attempt]);
+    worker.warn_before_close(Duration::from_secs(15), Instant::from_secs(970));
+    assert_eq!(worker.warning_due(), None);
+    // A simulated program handles no signal.
+    assert_eq!(worker.running().unwrap(), []);
 }
