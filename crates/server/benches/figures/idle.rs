@@ -129,7 +129,7 @@ fn copy(folder: &Path, real: u64, jobs: u64) {
     transaction.commit().expect("committed");
 }
 
-fn submit(job: u64) -> ServiceCommand {
+pub(crate) fn submit(job: u64) -> ServiceCommand {
     ServiceCommand::Submit(Box::new(Submission {
         user: 1_000 + (job % USERS) as u32,
         name: format!("class-{}", job % NAMES),
@@ -169,7 +169,7 @@ fn end(job: u64, at: Instant) -> ServiceCommand {
     })
 }
 
-fn program() -> JobProgram {
+pub(crate) fn program() -> JobProgram {
     JobProgram {
         give_up: None,
         argv: ["./simulate", "--steps", "10000", "input.dat"]

@@ -4,7 +4,9 @@
 //! tollgate-server -- idle [JOBS]` fills a store with finished jobs (default: a million) and measures memory
 //! and processor time of an idle service. `cargo bench -p tollgate-server -- floods` measures one user's
 //! quotes while another user floods the service.
+//! `cargo bench -p tollgate-server -- desktops` measures the log-ins of a day at 1,359 computers.
 
+mod desktops;
 mod floods;
 mod idle;
 mod quotes;
@@ -15,6 +17,7 @@ fn main() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["__serve", folder, policy] => server::serve(folder.as_ref(), policy),
+        ["desktops", ..] => desktops::measure(),
         ["floods", ..] => floods::measure(),
         ["idle", jobs, ..] if *jobs != "--bench" => idle::measure(jobs.parse().expect("a number")),
         ["idle", ..] => idle::measure(1_000_000),
