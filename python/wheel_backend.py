@@ -137,10 +137,14 @@ def _put_program() -> None:
 
 def _build_program() -> str:
     glibc = os.environ.get("TOLLGATE_GLIBC")
-    command = ["cargo", "zigbuild" if glibc else "build", "--locked", "--profile", _profile()]
+    command = ["cargo-zigbuild" if glibc else "cargo", "rustc", "--locked", "--profile", _profile()]
     command += ["--package", "tollgate-cli", "--bin", "tollgate", "--message-format", "json-render-diagnostics"]
     if glibc:
         command += ["--target", f"{platform.machine()}-unknown-linux-gnu.{glibc}"]
+    if _profile() == "dist":
+        # The level of the last crate alone, at which all are linked as one: at that of most crates, which is for size,
+        # nothing that decides is inlined across crates, and no loop is vectorised.
+        command += ["--", "-C", "opt-level=3"]
     built = subprocess.run(command, cwd=HERE.parent, stdout=subprocess.PIPE, check=True)
     for line in built.stdout.decode().splitlines():
         message = json.loads(line)
