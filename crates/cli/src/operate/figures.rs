@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use jiff::{Timestamp, Zoned};
 use schemars::JsonSchema;
 use serde::Serialize;
+use tollgate_client::records::EvictionReport;
 use tollgate_client::types::{
     CalibrationFigures, CalibrationReport, NodeList, NodeStatus, ResourceStatus, ServiceObjectives,
     ServiceStatus, ShadowStatus, WorkerStatus,
@@ -60,16 +61,37 @@ pub(crate) fn nodes(args: &NodesArgs) -> Result<(), CliFailure> {
         true => return placements::print(&args.query.address, args.since, args.query.format),
         false => &args.query,
     };
-    let nodes: NodeList = args.address.connect()?.get("/v1/nodes")?;
+    let mut client = args.address.connect()?;
+    let nodes: NodeList = client.get("/v1/nodes")?;
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &nodes)?,
         OutputFormat::Csv => return Err(CsvUnsupported.into()),
         OutputFormat::Table => {
             render_nodes(&mut out, &nodes)?;
+            // A service of an earlier version has no such path, and no evictions.
+            let evictions: EvictionReport = client.get("/v1/evictions").unwrap_or_default();
+            if evictions.evictions() > 0 {
+                writeln!(out, "{}", evictions_sentence(&evictions))?;
+            }
         }
     }
     Ok(())
+}
+
+/// Returns the number of evictions by cause, with the time that they cost, and that of abandoned tasks.
+fn evictions_sentence(report: &EvictionReport) -> String {
+    let causes = report.by_cause.iter().filter(|one| one.evictions > 0);
+    let causes: Vec<String> = causes
+        .map(|one| format!("{} {}", one.cause.key(), one.evictions))
+        .collect();
+    format!(
+        "desktops: evictions {} ({}), with {} of computers in vain; abandoned tasks {}",
+        report.evictions(),
+        causes.join(", "),
+        format::format_span(report.held_s()),
+        report.abandoned
+    )
 }
 
 /// Writes the nodes and the limits enforced on them. The table of workers appears only if there are

@@ -147,6 +147,12 @@ fn evicted_task_is_tried_again_until_the_rule_has_enough() {
     ] {
         assert!(metrics.contains(counted), "{counted}{metrics}");
     }
+    let nodes = site.output_of(&["nodes"]);
+    assert!(
+        nodes.contains("desktops: evictions 2 (user 2), with "),
+        "{nodes}"
+    );
+    assert!(nodes.ends_with(" in vain; abandoned tasks 1\n"), "{nodes}");
     // The log-ins are what `tollgate campus` reads.
     let logins = site.output_of(&["export", "logins"]);
     assert_eq!(logins.lines().count(), 3, "{logins}");
