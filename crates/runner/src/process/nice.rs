@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 
 use rustix::process::{Pid, setpriority_pgrp, setpriority_process};
+use tollgate_host::ProcessStat;
 
 const SHARE_RATIO_PER_LEVEL: f64 = 1.25;
 /// The lowest priority of a process.
@@ -40,7 +41,9 @@ pub(crate) fn set(leader: Pid, level: i32) {
 pub fn raise_own() -> io::Result<()> {
     setpriority_process(None, RAISED_NICE)?;
     let own = rustix::process::getpid();
-    if rustix::process::getsid(None)? == own {
+    // `getsid` has no answer for a session of another namespace of processes.
+    let session = ProcessStat::read(own).and_then(|stat| stat.session());
+    if session == Some(own.as_raw_pid()) {
         // Where sessions compete as a whole, the level of the session counts. Its other processes are our own.
         let _ = fs::write("/proc/self/autogroup", RAISED_NICE.to_string());
     }
