@@ -27,6 +27,8 @@ pub struct PresenceSettings {
     pub reboot: Option<Time>,
     /// A command whose lines say whether the computer is in use: `free`, or `in-use` and a cause.
     pub command: Option<String>,
+    /// Whether root runs the tasks, so that they are in control groups that this process may not create.
+    pub has_root_runner: bool,
     /// The root of the files that sources read: `/`.
     pub sys_root: PathBuf,
     /// The sources to read. Hours, a daily reboot and a command are read if they are set.
@@ -45,6 +47,7 @@ impl PresenceSettings {
             hours_strict: false,
             reboot: None,
             command: None,
+            has_root_runner: false,
             sys_root: PathBuf::from("/"),
             sources: PresenceSource::ALL.into_iter().collect(),
         }

@@ -88,7 +88,11 @@ pub(crate) fn open(settings: &PresenceSettings) -> Vec<Box<dyn ObservedSource>> 
         sources.push(Box::new(InhibitorSource::new(root)));
     }
     if let Some(limit) = settings.load.filter(|_| is_enabled(PresenceSource::Load)) {
-        sources.push(Box::new(LoadSource::new(root, limit)));
+        sources.push(Box::new(LoadSource::new(
+            root,
+            limit,
+            settings.has_root_runner,
+        )));
     }
     if !settings.on_battery && is_enabled(PresenceSource::Power) {
         sources.push(Box::new(PowerSource::new(root)));

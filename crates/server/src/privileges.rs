@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt,
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use rustix::thread::{Gid, Uid};
+use rustix::thread::{CapabilitySet, CapabilitySets, Gid, Uid};
 use tollgate_host::UserAccount;
 use tollgate_runner::guard::{LaunchGuard, UserFloor};
 use tollgate_runner::starter::StarterLink;
@@ -30,6 +30,16 @@ pub struct ServiceAccount {
     name: String,
     uid: u32,
     gid: u32,
+}
+
+/// The right of root that the account keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptRight {
+    /// None.
+    None,
+    /// To read every file (`CAP_DAC_READ_SEARCH`). The input devices and terminals of a computer tell so when its users are
+    /// there.
+    ReadFiles,
 }
 
 /// The handle by which an unprivileged service starts its runners.
@@ -113,8 +123,8 @@ impl ServiceAccount {
     }
 
     /// Gives the data directory to the account, starts a starter that accepts only launches within
-    /// the given rules, and switches to the account for good. Root must call this function before
-    /// it starts any other thread.
+    /// the given rules, and switches to the account for good. It has at most one right of root then. Root must call
+    /// this function before it starts any other thread.
     ///
     /// `starter` and `runner` are programs with their first arguments.
     ///
@@ -126,6 +136,7 @@ impl ServiceAccount {
         (root_jobs, floor): (bool, UserFloor),
         starter: &[OsString],
         runner: &[OsString],
+        kept: KeptRight,
     ) -> Result<PrivilegeDrop, PrivilegeError> {
         let (dir, took_over) = self.take_over(dir)?;
         let guard = LaunchGuard {
@@ -135,7 +146,7 @@ impl ServiceAccount {
         };
         let started = StarterLink::start(starter, &engine_dir_in(&dir), guard, runner);
         let (starter, process) = started.map_err(system("the starter cannot be started"))?;
-        self.give_up_root()?;
+        self.give_up_root(kept)?;
         exit_with_starter(process, starter.clone()).map_err(system("no thread can be started"))?;
         Ok(PrivilegeDrop { starter, took_over })
     }
@@ -223,16 +234,28 @@ impl ServiceAccount {
 
     /// Groups are changed first, because a process without root cannot change them. Threads started
     /// later inherit the account, but an existing thread would stay root.
-    fn give_up_root(&self) -> Result<(), PrivilegeError> {
+    fn give_up_root(&self, kept: KeptRight) -> Result<(), PrivilegeError> {
         let threads = fs::read_dir("/proc/self/task").map_err(system("/proc cannot be read"))?;
         let threads = threads.count();
         if threads != 1 {
             return Err(PrivilegeError::Threads(threads));
         }
         let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        let rights = match kept {
+            KeptRight::None => CapabilitySet::empty(),
+            KeptRight::ReadFiles => CapabilitySet::DAC_READ_SEARCH,
+        };
+        let rights = CapabilitySets {
+            effective: rights,
+            permitted: rights,
+            inheritable: CapabilitySet::empty(),
+        };
+        let keeps = kept != KeptRight::None;
         let given_up = rustix::thread::set_thread_groups(&[])
+            .and_then(|()| rustix::thread::set_keep_capabilities(keeps))
             .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
             .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
+            .and_then(|()| rustix::thread::set_capabilities(None, rights))
             .and_then(|()| rustix::thread::set_no_new_privs(true));
         given_up.map_err(|error| system("root cannot be given up")(error.into()))
     }

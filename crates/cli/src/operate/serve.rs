@@ -15,7 +15,7 @@ use tollgate_runner::log::{self, LogSettings};
 use tollgate_runner::starter::StarterLink;
 use tollgate_runner::{LocalEngine, LocalEngineConfig};
 use tollgate_server::config::EngineConfig;
-use tollgate_server::privileges::ServiceAccount;
+use tollgate_server::privileges::{KeptRight, ServiceAccount};
 use tollgate_server::{
     BoundAddress, ConfigError, ListenConfig, LocalNodes, ServeError, ServeOptions, ServiceConfig,
     UserScope, serve,
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &ServeArgs, registry: &PolicyRegistry) -> Result<(), Cli
     let starter = match options.access.scope {
         UserScope::All => {
             let rights = (config.root_jobs, options.access.floor.clone());
-            drop_root(&place, &config.account, rights)?
+            drop_root(&place, &config.account, rights, KeptRight::None)?
         }
         UserScope::Own => None,
     };
@@ -235,11 +235,12 @@ fn warn_of_missing_cores(engine: &mut LocalEngine, nodes: LocalNodes) -> Result<
 
 /// Permanently becomes, as root, an account that has no rights over users, and leaves a starter of
 /// runners behind. None if the process is not root, or if root is to stay root. `rights` are whether
-/// tasks of root are run, and the lowest user of others.
+/// tasks of root are run, and the lowest user of others; `kept` is what the account keeps of root's rights.
 pub(crate) fn drop_root(
     place: &Path,
     account: &str,
     rights: (bool, UserFloor),
+    kept: KeptRight,
 ) -> Result<Option<StarterLink>, CliFailure> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
@@ -249,7 +250,8 @@ pub(crate) fn drop_root(
     };
     let program = current_program()?;
     let starter = [program.clone(), STARTER_ARG.into()];
-    let given_up = account.switch_to(place, rights, &starter, &[program, RUNNER_ARG.into()])?;
+    let given_up =
+        account.switch_to(place, rights, &starter, &[program, RUNNER_ARG.into()], kept)?;
     if given_up.took_over {
         let (place, name) = (place.display(), account.name());
         tracing::info!(folder = %place, account = name, "the data folder was given to the account");

@@ -11,7 +11,7 @@ use clap::Arg;
 use tollgate_runner::guard::UserFloor;
 use tollgate_runner::log::{self, LogSettings};
 use tollgate_runner::{LocalEngineConfig, raise_own_priority};
-use tollgate_server::privileges::ACCOUNT;
+use tollgate_server::privileges::{ACCOUNT, KeptRight};
 use tollgate_server::workers::WorkerTransport;
 use tollgate_server::workers::daemon;
 use tollgate_server::workers::daemon::WorkerDaemonConfig;
@@ -88,10 +88,21 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<(), CliFailure> {
     let log = args.log.override_settings(LogSettings::default())?;
     log::start(log);
     // Before other threads and processes start, which inherit it.
-    let desktop = args.desktop.config(|| raise_own_priority().is_ok());
+    let mut desktop = args.desktop.config(|| raise_own_priority().is_ok());
     let departure = args.pilot.departure()?;
     let place = args.data_dir()?;
-    let starter = drop_root(&place, &args.account, (args.root_jobs, args.floor()))?;
+    let observed = desktop
+        .as_mut()
+        .and_then(|desktop| desktop.presence.as_mut());
+    let kept = match observed {
+        Some(_) => KeptRight::ReadFiles,
+        None => KeptRight::None,
+    };
+    let rights = (args.root_jobs, args.floor());
+    let starter = drop_root(&place, &args.account, rights, kept)?;
+    if let Some(presence) = observed {
+        presence.has_root_runner = starter.is_some();
+    }
     let folder = DataDir::lock(&place)?;
     let runner = [current_program()?, RUNNER_ARG.into()];
     let settings = WorkerDaemonConfig {

@@ -42,10 +42,10 @@ enum UsageFile {
 
 impl LoadSource {
     /// `limit` is the number of processors from which on the computer is in use.
-    pub(crate) fn new(root: &Path, limit: f64) -> Self {
+    pub(crate) fn new(root: &Path, limit: f64, has_root_runner: bool) -> Self {
         Self {
             stat: root.join("proc/stat"),
-            parents: parents(root),
+            parents: parents(root, has_root_runner),
             of_runners: BTreeMap::new(),
             busy: None,
             average: LoadAverage::new(limit),
@@ -158,8 +158,8 @@ fn busy_time(stat: &str) -> Option<Duration> {
     ))
 }
 
-/// Returns the directories in which a runner that this process starts can create control groups.
-fn parents(root: &Path) -> Vec<(PathBuf, UsageFile)> {
+/// Returns the directories in which a runner of this process can create control groups.
+fn parents(root: &Path, has_root_runner: bool) -> Vec<(PathBuf, UsageFile)> {
     let text = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let mount = root.join("sys/fs/cgroup");
     let mut parents = Vec::new();
@@ -184,7 +184,7 @@ fn parents(root: &Path) -> Vec<(PathBuf, UsageFile)> {
     }
     parents.retain(|(dir, file)| {
         let has_time = dir.join(file.name()).exists();
-        has_time && access(dir, Access::WRITE_OK).is_ok()
+        has_time && (has_root_runner || access(dir, Access::WRITE_OK).is_ok())
     });
     // Where both versions count, one does.
     if parents
@@ -285,7 +285,7 @@ mod tests {
             fs::create_dir_all(&runner).unwrap();
             fs::write(dir.path().join("proc/self/cgroup"), cgroup).unwrap();
             fs::write(runner.with_file_name("cpu.stat"), "usage_usec 0\n").unwrap();
-            let source = LoadSource::new(dir.path(), 0.3);
+            let source = LoadSource::new(dir.path(), 0.3, false);
             Self {
                 dir,
                 source,

@@ -24,8 +24,12 @@ fn status(path: &Path, key: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Asserts that no thread of a process has a right that the account lacks.
-fn assert_is_account(process: u32) {
+/// The capabilities of a process, as the system writes them: none, and to read every file.
+const NO_RIGHTS: &str = "0000000000000000";
+const READ_FILES: &str = "0000000000000004";
+
+/// Asserts that no thread of a process has a right that the account lacks, but for these capabilities.
+fn assert_is_account(process: u32, rights: &str) {
     let threads = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
     let mut n_threads = 0;
     for thread in threads {
@@ -39,8 +43,11 @@ fn assert_is_account(process: u32) {
         assert_eq!(status(&thread, "Uid"), vec![ACCOUNT.to_string(); 4]);
         assert_eq!(status(&thread, "Groups"), Vec::<String>::new());
         assert_eq!(status(&thread, "NoNewPrivs"), ["1"]);
-        for key in ["CapPrm", "CapEff", "CapInh", "CapAmb"] {
-            assert_eq!(status(&thread, key), ["0000000000000000"], "{key}");
+        for key in ["CapPrm", "CapEff"] {
+            assert_eq!(status(&thread, key), [rights], "{key}");
+        }
+        for key in ["CapInh", "CapAmb"] {
+            assert_eq!(status(&thread, key), [NO_RIGHTS], "{key}");
         }
     }
     assert!(n_threads > 1, "a service has several");
@@ -85,7 +92,7 @@ fn service_and_worker_drop_root_while_their_runners_keep_it() {
         (site.service(), site.data()),
         (site.worker(), site.worker_data()),
     ] {
-        assert_is_account(process);
+        assert_is_account(process, NO_RIGHTS);
         let folder = data.join("runner");
         for word in ["__runner", "__starter"] {
             // A runner with a lease has a watcher process of its own.
@@ -103,6 +110,22 @@ fn service_and_worker_drop_root_while_their_runners_keep_it() {
     site.run_ok(ONE, &["submit", "--output", "out", "--", "id", "-u"]);
     site.run_ok(ONE, &["wait", "1"]);
     assert_eq!(site.run_ok(ONE, &["logs", "1"]), "1\n");
+}
+
+#[test]
+fn worker_of_a_desktop_keeps_the_right_to_see_that_people_are_there() {
+    if !tollgate_needs::root() {
+        return;
+    }
+    let mut site = AccessTestSite::new(ALL);
+    site.start_desktop_worker();
+    assert_is_account(site.worker(), READ_FILES);
+    // A terminal of another user is read only with that right, and the load of tasks is known by the groups of the runner.
+    let nodes = site.run_ok(ROOT, &["nodes"]);
+    for source in ["terminals", "sessions", "load"] {
+        let is_watched = nodes.contains(&format!("watches {source}"));
+        assert!(is_watched, "{source}: {nodes}");
+    }
 }
 
 #[test]
@@ -225,7 +248,7 @@ fn data_directory_of_a_root_service_is_handed_to_the_account() {
         "account = \"{}\"\nusers = \"all\"\n",
         AccessTestSite::account()
     ));
-    assert_is_account(site.service());
+    assert_is_account(site.service(), NO_RIGHTS);
     assert!(
         site.log().contains("was given to the account"),
         "{}",

@@ -135,6 +135,14 @@ impl AccessTestSite {
         self.start_worker_with(&["--connect", &route]);
     }
 
+    /// Starts a worker like [`Self::start_worker`] that gives way to the users of its computer.
+    pub(crate) fn start_desktop_worker(&mut self) {
+        let route = format!("unix:{}", self.data().join("socket").display());
+        let presence = ["--desktop", "--presence", "exec:echo free; sleep 1000"];
+        let way: Vec<&str> = ["--connect", &route].into_iter().chain(presence).collect();
+        self.start_worker_with(&way);
+    }
+
     /// Starts a worker like [`Self::start_worker`], which connects over TCP with this token.
     pub(crate) fn start_worker_over_tcp(&mut self, token: &str) {
         let file = self.worker_token();
