@@ -572,7 +572,7 @@ class ServiceStatus:
     held: int
     """Number of held tasks."""
     running: int
-    """Number of running tasks."""
+    """Number of running tasks, with those that are suspended."""
     open_promises: int
     """Number of promises that are neither kept, broken nor void yet; each task of an array counts."""
     open_unpromised: int
@@ -584,6 +584,8 @@ class ServiceStatus:
     clock_ahead_s: float | None = None
     """How far the service's clock is ahead of its host's, if by more than a minute: the host's clock was set back,
     and the service's runs on."""
+    suspended: int = 0
+    """Number of tasks that are suspended, for their computers are in use by others."""
     at_risk: int = 0
     """Number of promises with a chance below 0.8 to be kept; an array counts once."""
     risks: tuple[RiskCount, ...] = ()

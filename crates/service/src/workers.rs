@@ -108,6 +108,18 @@ impl Core {
         })
     }
 
+    /// Returns the number of running tasks for which [`Self::suspended_by`] has a cause.
+    pub fn n_suspended(&self) -> usize {
+        let in_use = |cause: Option<EvictionCause>| cause.is_some_and(EvictionCause::is_of_user);
+        if !self.gate.workers().any(|(_, live)| in_use(live.in_use)) {
+            return 0;
+        }
+        let tasks = self.tasks();
+        tasks
+            .filter(|(task, _)| self.suspended_by(*task).is_some())
+            .count()
+    }
+
     /// Records that a worker's host came into use, or is free.
     pub(crate) fn note_use(
         &self,

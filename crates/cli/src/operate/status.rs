@@ -66,9 +66,13 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), CliFailure> {
                     status.workers, status.workers_disconnected
                 )?;
             }
+            let suspended = match status.suspended {
+                0 => String::new(),
+                n => format!(" ({n} suspended)"),
+            };
             writeln!(
                 out,
-                "  jobs    {} running, {} queued, {} held",
+                "  jobs    {} running{suspended}, {} queued, {} held",
                 status.running, status.queued, status.held
             )?;
             for risk in &status.risks {

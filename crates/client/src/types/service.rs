@@ -33,8 +33,11 @@ pub struct ServiceStatus {
     pub queued: u32,
     /// Number of held tasks.
     pub held: u32,
-    /// Number of running tasks.
+    /// Number of running tasks, with those that are suspended.
     pub running: u32,
+    /// Number of tasks that are suspended, for their computers are in use by others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspended: u32,
     /// Number of promises with a chance below 0.8 to be kept; an array counts once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_risk: u32,

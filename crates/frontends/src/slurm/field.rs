@@ -283,6 +283,7 @@ const fn shows_reason(state: SlurmState) -> bool {
         | SlurmState::OutOfMemory
         | SlurmState::Deadline => true,
         SlurmState::Running
+        | SlurmState::Suspended
         | SlurmState::Completed
         | SlurmState::Cancelled
         | SlurmState::Preempted

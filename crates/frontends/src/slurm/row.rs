@@ -168,7 +168,7 @@ impl SlurmRow {
 pub fn mark_arrays(rows: &mut [SlurmRow]) {
     let rank = |row: &SlurmRow| match row.status.state {
         SlurmState::Pending => 0,
-        SlurmState::Running => 1,
+        SlurmState::Running | SlurmState::Suspended => 1,
         SlurmState::Completed => 3,
         SlurmState::Failed
         | SlurmState::Timeout

@@ -11,6 +11,8 @@ pub enum SlurmState {
     Pending,
     /// Runs.
     Running,
+    /// Is suspended, for its computer is in use by others.
+    Suspended,
     /// Ended with exit code 0.
     Completed,
     /// Ended with another exit code or by a signal, or could not be started.
@@ -30,7 +32,7 @@ pub enum SlurmState {
 }
 
 /// States of Slurm that no job has here. Users may ask for them all the same.
-const OTHER_STATES: [(&str, &str); 13] = [
+const OTHER_STATES: [(&str, &str); 12] = [
     ("BOOT_FAIL", "BF"),
     ("COMPLETING", "CG"),
     ("CONFIGURING", "CF"),
@@ -43,14 +45,14 @@ const OTHER_STATES: [(&str, &str); 13] = [
     ("SIGNALING", "SI"),
     ("SPECIAL_EXIT", "SE"),
     ("STAGE_OUT", "SO"),
-    ("SUSPENDED", "S"),
 ];
 
 impl SlurmState {
     /// Every state, with its long and its compact word.
-    pub const WORDS: [(Self, &'static str, &'static str); 10] = [
+    pub const WORDS: [(Self, &'static str, &'static str); 11] = [
         (Self::Pending, "PENDING", "PD"),
         (Self::Running, "RUNNING", "R"),
+        (Self::Suspended, "SUSPENDED", "S"),
         (Self::Completed, "COMPLETED", "CD"),
         (Self::Failed, "FAILED", "F"),
         (Self::Timeout, "TIMEOUT", "TO"),
@@ -69,7 +71,7 @@ impl SlurmState {
 
     /// Returns whether a job in this state is over.
     pub const fn is_over(self) -> bool {
-        !matches!(self, Self::Pending | Self::Running)
+        !matches!(self, Self::Pending | Self::Running | Self::Suspended)
     }
 
     /// Parses a list of states, long or compact, in any case, with commas: `pd,Running`, `all`. The answer has the states
@@ -127,6 +129,9 @@ impl SlurmStatus {
         match job.state.known() {
             Some(JobState::Held | JobState::Dependent | JobState::Queued) => {
                 status(SlurmState::Pending, wait_words(job), (0, 0))
+            }
+            Some(JobState::Running) if job.suspended.is_some() => {
+                status(SlurmState::Suspended, "None", (0, 0))
             }
             Some(JobState::Running) => status(SlurmState::Running, "None", (0, 0)),
             Some(JobState::TimedOut) => status(SlurmState::Timeout, "TimeLimit", (code, signal)),
@@ -287,6 +292,10 @@ mod tests {
                 "RUNNING R None 0:0",
             ),
             (
+                serde_json::json!({"state": "running", "suspended": "user"}),
+                "SUSPENDED S None 0:0",
+            ),
+            (
                 serde_json::json!({"state": "timed_out", "status": "exit 0 (time limit)"}),
                 "TIMEOUT TO TimeLimit 0:0",
             ),
@@ -344,8 +353,8 @@ mod tests {
     fn states_are_named_in_every_form() {
         let read = |list| SlurmState::parse_list(list).map(|states| states.len());
         assert_eq!(read("pd,Running,CD"), Ok(3));
-        assert_eq!(read("all"), Ok(10));
-        assert_eq!(read("COMPLETING,suspended"), Ok(0));
+        assert_eq!(read("all"), Ok(11));
+        assert_eq!(read("COMPLETING,suspended"), Ok(1));
         assert_eq!(read("pd,nonsense"), Err("nonsense".to_owned()));
     }
 }

@@ -70,6 +70,7 @@ pub(super) async fn status(
         queued: census.queued,
         held: census.held,
         running: census.running,
+        suspended: census.suspended,
         at_risk: census.at_risk.values().sum(),
         risks: risks.collect(),
         open_promises: census.open_promises,

@@ -166,6 +166,7 @@ impl<E: Engine> Controller<E> {
             queued: (queued + (waiting - by_user) as u64) as u32,
             held: (held + by_user as u64) as u32,
             running: count(JobPhase::Running) as u32,
+            suspended: self.core.n_suspended() as u32,
             workers: n_in_state(WorkerState::Connected),
             maintenance: self.core.gate().view(now).maintenance().next(now),
             workers_disconnected: n_in_state(WorkerState::Disconnected),

@@ -32,8 +32,10 @@ pub struct StatusSnapshot {
     pub queued: u32,
     /// Tasks that are held by their user.
     pub held: u32,
-    /// Tasks that run.
+    /// Tasks that run, those that are suspended among them.
     pub running: u32,
+    /// Tasks that are suspended, for their computers are in use by others.
+    pub suspended: u32,
     /// Workers that are connected.
     pub workers: u32,
     /// Workers that are disconnected, within their grace period.

@@ -26,6 +26,7 @@ pub(super) fn of(view: &FollowerView) -> ServiceStatus {
         queued: count(counts.waiting as u64),
         held: count(counts.held as u64),
         running: count(counts.running as u64),
+        suspended: 0,
         at_risk: 0,
         risks: Vec::new(),
         open_promises: 0,

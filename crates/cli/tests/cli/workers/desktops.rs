@@ -69,6 +69,11 @@ fn suspended_task_goes_on_when_the_user_leaves_in_time() {
     assert!(listed.contains("suspended"), "{listed}");
     let jobs = site.json(&["jobs", "--format", "json"]);
     assert_eq!(jobs["jobs"][0]["suspended"], "user", "{jobs}");
+    let status = site.json(&["status", "--format", "json"]);
+    assert_eq!(
+        (&status["running"], &status["suspended"]),
+        (&1.into(), &1.into())
+    );
     assert_eq!(lines(&place.join("ticks")), stood_at);
     user.leaves();
     until_it_ticks(&site, &place);

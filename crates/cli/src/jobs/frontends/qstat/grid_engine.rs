@@ -9,10 +9,11 @@ use super::{QstatOptions, escape_xml, truncate, user_name};
 use crate::parse::time_zone;
 use tollgate_frontends::job_id::SERVER_NAME;
 
-/// Returns the state: running, waiting or held. Grid Engine lists no other jobs; those that it does not know have
+/// Returns the state: running, suspended by its queue, waiting or held. Grid Engine lists no other jobs; those that it does not know have
 /// their own word.
 fn state(job: &JobDetails) -> &str {
     match job.state.known() {
+        Some(JobState::Running) if job.suspended.is_some() => "S",
         Some(JobState::Running) => "r",
         Some(JobState::Held | JobState::Dependent) => "hqw",
         Some(JobState::Queued) => "qw",

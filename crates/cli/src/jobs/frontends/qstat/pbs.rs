@@ -11,9 +11,10 @@ use crate::parse::time_zone;
 use tollgate_frontends::job_id::SERVER_NAME;
 use tollgate_frontends::{FrontendDialect, job_id};
 
-/// Returns the letter of a state: queued, running, held or completed. A state of a later version has its own word.
+/// Returns the letter of a state: queued, running, suspended, held or completed. A state of a later version has its own word.
 fn letter(job: &JobDetails) -> &str {
     match job.state.known() {
+        Some(JobState::Running) if job.suspended.is_some() => "S",
         Some(JobState::Running) => "R",
         Some(JobState::Queued) => "Q",
         // PBS shows H both for a user hold and for a dependent job.
