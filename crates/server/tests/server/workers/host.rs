@@ -182,9 +182,13 @@ impl WorkerHost {
         }
     }
 
-    /// Continues a stopped worker, which then receives all pending deliveries at once.
+    /// Continues a stopped worker, which then sees the present use of its host and receives all pending deliveries at once.
     pub(super) fn resume_worker(&mut self, network: &SimNetwork, now: Duration) {
-        for (line, parcel) in self.stopped.take().unwrap_or_default() {
+        let Some(deliveries) = self.stopped.take() else {
+            return;
+        };
+        self.set_presence(self.presence, now);
+        for (line, parcel) in deliveries {
             self.on_delivery(line, parcel, network, now);
         }
     }
