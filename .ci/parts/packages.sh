@@ -267,15 +267,37 @@ recipes() {
 container() {
   step "a container image"
   TOLLGATE_VERSION=$version packaging/container/build.sh "$dist"/*.deb "$dist/tollgate-$version-image.tar"
-  if command -v buildah >/dev/null; then
-    local made here=(--storage-driver vfs --root "$results/containers" --runroot "$results/containers-run")
-    made=$(buildah "${here[@]}" from "docker-archive:$dist/tollgate-$version-image.tar")
-    buildah "${here[@]}" run --isolation chroot "$made" -- /usr/bin/tollgate demo --once
-    buildah "${here[@]}" rm "$made"
-    rm -rf "$results/containers" "$results/containers-run"
-  else
-    echo "NOT RUN, for lack of buildah: the image in a container"
-  fi
+  apt_install podman podman
+  # Unlike the usual crun, runc also runs where both versions of control groups are mounted.
+  apt_install runc runc
+  (
+    trap 'engine rm --force --volumes --all && as_root rm -rf --one-file-system "$results"/containers{,-run}' EXIT
+    engine load --input "$dist/tollgate-$version-image.tar"
+    engine run --rm --network none "tollgate:$version" demo --once | tail -3
+    engine run --detach --name served --network none "tollgate:$version"
+    until inside root tollgate status; do
+      [ "$(engine inspect --format '{{.State.Running}}' served)" = true ] || { engine logs served; exit 1; }
+      sleep 1
+    done
+    inside root useradd --create-home ada
+    inside ada tollgate submit --estimate 1s --deadline +1h -- sh -c 'id -un >who'
+    inside ada tollgate wait 1
+    inside ada grep '^ada$' who
+    engine stop served
+  )
+}
+
+# Runs podman with images and containers of its own.
+engine() {
+  as_root podman --storage-driver vfs --root "$results/containers" --runroot "$results/containers-run" \
+    --runtime runc --cgroup-manager cgroupfs "$@"
+}
+
+# Runs a command in the container of the service: inside ACCOUNT COMMAND..
+inside() {
+  local account=$1
+  shift
+  engine exec --user "$account" --workdir /tmp served "$@"
 }
 
 # Lists the libraries inside a package of cargo: list_inside FOLDER FILE

@@ -26,7 +26,7 @@ def main(layer: str, image: str) -> None:
         "config": {
             "Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TOLLGATE_DATA=/var/lib/tollgate"],
             "Entrypoint": ["/usr/bin/tollgate"],
-            "Cmd": ["serve", "--data", "/var/lib/tollgate"],
+            "Cmd": ["serve", "--data", "/var/lib/tollgate", "--config", "/etc/tollgate/config.toml"],
             "Volumes": {"/var/lib/tollgate": {}},
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},

@@ -5,18 +5,28 @@
 # unfinished jobs. The service is started as its unit does, since nothing runs systemd here.
 set -eu
 data=/var/lib/tollgate
-serve() {
-  tollgate serve --data $data --config /etc/tollgate/config.toml >>/service.log 2>&1 &
-  service=$!
+trap '[ $? = 0 ] || tail -n 20 /*.log' EXIT
+# A failed check says what differed: `set -e` alone would end without a word, and overlooks a command after `!`.
+holds() { "$@" || { echo "expected to succeed: $*"; exit 1; }; }
+fails() { if "$@"; then echo "expected to fail: $*"; exit 1; fi; }
+equal() { [ "$1" = "$2" ] || { printf 'expected:\n%s\nbut it is:\n%s\n' "$1" "$2"; exit 1; }; }
+contains() { grep "$2" "$1" || { echo "expected in $1: $2"; cat "$1"; exit 1; }; }
+# Waits for a command to succeed, for a minute and as long as process PID lives: soon PID COMMAND..
+soon() {
+  lives=$1
   n=0
-  until TOLLGATE_DATA=$data tollgate status >/dev/null 2>/status.log; do
+  shift
+  until "$@" >/tried.log 2>&1; do
     n=$((n + 1))
-    if [ $n = 60 ] || ! kill -0 $service; then cat /service.log /status.log; exit 1; fi
+    if [ $n = 60 ] || ! kill -0 "$lives"; then echo "not after $n attempts: $*"; cat /tried.log; exit 1; fi
     sleep 1
   done
 }
-# `set -e` overlooks a command after `!`.
-fails() { if "$@"; then echo "expected to fail: $*"; exit 1; fi; }
+serve() {
+  tollgate serve --data $data --config /etc/tollgate/config.toml >>/service.log 2>&1 &
+  service=$!
+  soon $service env TOLLGATE_DATA=$data tollgate status
+}
 restart() {
   kill $service
   wait $service || :
@@ -24,17 +34,18 @@ restart() {
 }
 # Prints the promise of the running job, and the instant that it started.
 promise_of_job() { as_user tollgate jobs --id 2 --format json | grep -E "\"(state|deadline_at|promised_probability|promised_at|started_at|attempts)\""; }
+start_is_known() { promise_of_job | grep started_at; }
 as_user() { setpriv --reuid=1234 --regid=1234 --clear-groups env HOME=/home/ada "$@"; }
 
 echo "-- install"
 eval "$1"
 tollgate --version
-[ -f /usr/share/man/man1/tollgate-submit.1.gz ]
-[ -f /usr/share/bash-completion/completions/tollgate ]
+holds [ -f /usr/share/man/man1/tollgate-submit.1.gz ]
+holds [ -f /usr/share/bash-completion/completions/tollgate ]
 getent passwd tollgate
 stat -c '%a %U:%G %n' $data
 . /etc/profile.d/tollgate.sh
-[ "$TOLLGATE_DATA" = $data ]
+equal $data "$TOLLGATE_DATA"
 
 echo "-- the first look"
 tollgate demo --once | tail -3
@@ -42,16 +53,17 @@ tollgate demo --once | tail -3
 echo "-- the service as its account, and a job of a user"
 useradd --uid 1234 --create-home ada
 serve
-grep -q "^Uid:.$(id -u tollgate).*" "/proc/$service/status"
+contains "/proc/$service/status" "^Uid:.$(id -u tollgate)"
 cd /home/ada
 as_user tollgate submit --estimate 1s --deadline +1h -- sh -c 'id -un >who'
 as_user tollgate wait 1
-[ "$(cat who)" = ada ]
+equal ada "$(cat who)"
 
 echo "-- an upgrade while a job runs"
 as_user tollgate submit --estimate 30s --deadline +1h -- sh -c 'echo begun >>runs; until [ -f go ]; do sleep 1; done; echo done >>runs'
-n=0
-until [ -f runs ]; do n=$((n + 1)); [ $n -lt 60 ]; sleep 1; done
+soon $service [ -f runs ]
+# For a moment the program runs and the service does not know yet when it started.
+soon $service start_is_known
 promise=$(promise_of_job)
 printf '# changed by the administrator\n[listen]\naddress = "127.0.0.1:8443"\n' >>/etc/tollgate/config.toml
 # Stands for systemd, and notes what it is asked.
@@ -60,24 +72,25 @@ printf '#!/bin/sh\necho "$@" >>/systemctl.log\n' >/usr/bin/systemctl
 chmod 755 /usr/bin/systemctl
 cp /usr/bin/tollgate /first
 eval "$2"
-[ "$(tollgate --version)" != "$(/first --version)" ]
-grep -q 'changed by the administrator' /etc/tollgate/config.toml
-grep -q 'try-restart tollgate.service' /systemctl.log
+fails [ "$(tollgate --version)" = "$(/first --version)" ]
+contains /etc/tollgate/config.toml 'changed by the administrator'
+contains /systemctl.log 'try-restart tollgate.service'
 # As systemd restarts it: only the process of the service ends.
 restart
-[ "$(promise_of_job)" = "$promise" ]
-/first check --upgrade --data $data 2>&1 | grep 'written by a newer version'
+equal "$promise" "$(promise_of_job)"
+fails /first check --upgrade --data $data 2>/newer.log
+contains /newer.log 'written by a newer version'
 
 echo "-- an upgrade to a program that does not read the unfinished jobs restarts nothing"
 : >/systemctl.log
 eval "$3"
 fails tollgate check --upgrade --data $data
 fails grep try-restart /systemctl.log
-[ "$(promise_of_job)" = "$promise" ]
+equal "$promise" "$(promise_of_job)"
 touch go
 as_user tollgate wait 2
-[ "$(cat runs)" = "begun
-done" ]
+equal "begun
+done" "$(cat runs)"
 tollgate check --upgrade --data $data
 restart
 rm -r /usr/bin/systemctl /run/systemd
@@ -96,12 +109,7 @@ END
     --token-file /etc/tollgate/worker-token >/worker.log 2>&1
 ) &
 worker=$!
-n=0
-until tollgate nodes | grep 'other.* connected'; do
-  n=$((n + 1))
-  if [ $n = 60 ] || ! kill -0 $worker; then cat /worker.log; tollgate nodes; exit 1; fi
-  sleep 1
-done
+soon $worker sh -c 'tollgate nodes | grep "other.* connected"'
 kill $worker
 wait $worker || :
 
@@ -109,8 +117,8 @@ echo "-- removal"
 kill $service
 wait $service || :
 eval "$4"
-[ ! -e /usr/bin/tollgate ]
-[ ! -e /usr/lib/systemd/system/tollgate.service ]
-[ -e $data/config.toml ] || ls $data
-[ -e /etc/tollgate/config.toml ] || [ -e /etc/tollgate/config.toml.rpmsave ]
+fails [ -e /usr/bin/tollgate ]
+fails [ -e /usr/lib/systemd/system/tollgate.service ]
+holds [ -e $data/tollgate.db ]
+[ -e /etc/tollgate/config.toml ] || holds [ -e /etc/tollgate/config.toml.rpmsave ]
 echo "-- all of it works"
