@@ -12,6 +12,7 @@
 //! | `chain` | the chain, from the site to the siblings |
 //! | `site` | the first level: the table of other sites, and the jobs of this one |
 //! | `level` | a level of groups |
+//! | `new_mode` | the level of a class in doubt: the mode to which it may have come |
 //! | `siblings` | the last level: the tasks of the same batch |
 //! | `mixture` | one level before it is mixed, and what it would learn from a run time |
 //! | `weights` | the weights of the components of a level |
@@ -34,6 +35,7 @@ mod level;
 mod mass;
 mod mixture;
 mod model;
+mod new_mode;
 mod recalibration;
 mod request_rate;
 mod shipped;

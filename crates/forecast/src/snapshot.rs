@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecaster::Forecaster;
 
 /// The version of the format. It changes whenever the stored data or their meaning change.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// A forecaster with the version of its format. The data format must reproduce floats exactly (with
 /// `serde_json` the feature `float_roundtrip`), or a restored forecaster will differ in the last

@@ -116,7 +116,7 @@ pub enum ClassCourse {
     Longer,
     /// Two batches in a row took less time.
     Shorter,
-    /// Three batches in a row ran as expected, after a change.
+    /// Four batches in a row ran as expected, after a change.
     AsExpected,
 }
 

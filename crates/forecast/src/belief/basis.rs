@@ -104,6 +104,15 @@ impl BeliefBasis {
         self.groups[larger].nearest = at as u8;
     }
 
+    /// Adds the mode to which a group may have come: what its last batches say is the part of the group, or of the larger
+    /// one with the same batches.
+    pub(super) fn add_new_mode(&mut self, at: usize, level: &LevelMixture) {
+        self.scale(level.parent_weight() as f32);
+        let named = |group: &GroupPart| group.n_batches > 0 && usize::from(group.nearest) == at;
+        let known = self.groups.iter().rposition(named).unwrap_or(at);
+        self.groups[known].part += 1.0 - level.parent_weight() as f32;
+    }
+
     pub(super) fn add_siblings(
         &mut self,
         batch: &LiveBatch,

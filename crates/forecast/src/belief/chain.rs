@@ -12,7 +12,7 @@ use super::mixture::{Lesson, LevelMixture};
 use super::model::BeliefModel;
 use super::recalibration::{FIRST_DOUBT, FIRST_SIBLINGS};
 use super::statement::StatementTime;
-use super::{BeliefJob, siblings};
+use super::{BeliefJob, new_mode, siblings};
 
 /// Number of batches from which a level counts although a larger level has as many: they may be others.
 const MANY: usize = 15;
@@ -90,9 +90,9 @@ impl BeliefModel {
         };
         chain.add_site(job, default_runtime);
         let n_batches = chain.add_groups();
-        let siblings = chain.add_siblings(job, observed_at);
         chain.basis.n_batches = n_batches as u32;
-        chain.basis.doubt = chain.doubt();
+        chain.add_new_mode();
+        let siblings = chain.add_siblings(job, observed_at);
         let by_groups = chain.basis.doubt.place();
         let by_groups = by_groups.map_or(count_class(n_batches), |doubt| FIRST_DOUBT + doubt);
         ChainStatement {
@@ -167,13 +167,26 @@ impl Chain<'_> {
         siblings::bucket(batch, observed_at)
     }
 
-    /// Returns the doubt in what the smallest group says whose last batches are known.
-    fn doubt(&self) -> Doubt {
-        let groups = self.query.groups.iter().rev().flatten();
-        let groups = groups.filter_map(|key| self.model.groups.get(key));
-        let (own, live, now) = (self.query.batch, &self.model.batches, self.query.now);
-        let mut doubts = groups.filter_map(|group| Doubt::of(group, own, live, now));
-        doubts.next().unwrap_or_default()
+    /// Notes the doubt in what the smallest group says whose last batches are known, and adds the mode to which it may have
+    /// come.
+    fn add_new_mode(&mut self) {
+        let model = self.model;
+        let (own, now) = (self.query.batch, self.query.now);
+        let groups = self.query.groups.iter().enumerate().rev();
+        let mut in_doubt = groups.filter_map(|(at, key)| {
+            let group = model.groups.get(key.as_ref()?)?;
+            let doubt = Doubt::of(group, own, &model.batches, now)?;
+            Some((at, (*key)?, group, doubt))
+        });
+        let Some((at, key, group, doubt)) = in_doubt.next() else {
+            return;
+        };
+        self.basis.doubt = doubt;
+        let weights = |cell| model.weights.of(cell);
+        if let Some(mixture) = new_mode::level((key, group, doubt), own, &self.mass, weights) {
+            self.basis.add_new_mode(at, &mixture);
+            self.mix(&mixture, UpdatedLevels::Groups);
+        }
     }
 
     fn mix(&mut self, level: &LevelMixture, taught_by: UpdatedLevels) {

@@ -1,12 +1,13 @@
 //! Doubt: whether the last batches of a class ran as they were believed to.
 //!
 //! A batch outside the bounds of its statement may be an exception. If the next one is outside the same bounds, too, the
-//! class has changed: statements adapt to the first, so only the bounds from before show that. Once three batches run as
+//! class has changed: statements adapt to the first, so only the bounds from before show that. Once four batches run as
 //! believed, the new mode is adopted.
 //!
-//! Statements in doubt are corrected apart, by how often those in the same doubt held. On archived traces a tenth to a
-//! third of them is broken at the level .9 otherwise. So margins grow with the first batch that runs long, and shrink
-//! once the class runs as believed. One short batch casts no doubt: the next keep their bounds as often as others.
+//! In doubt, a statement has one more level: that the class stays where its last batches were (`new_mode`). And it is
+//! corrected apart, by how often those in the same doubt held. On archived traces a tenth to a third of them is broken at
+//! the level .9 otherwise. So margins grow with the first batch that runs long, and shrink once the class runs as believed.
+//! One short batch casts no doubt: the next keep their bounds as often as others.
 //!
 //! The paper asks for a larger margin and a shorter horizon while a class changes (Lazarevic, Sacks & Prnjat 2005,
 //! section 3). The horizon needs no rule of its own: a wide belief makes promises far ahead improbable.
@@ -21,7 +22,7 @@ use super::batch::{BatchId, LiveBatches};
 use super::group::Group;
 
 /// Number of batches as believed that end a change.
-const N_ADOPTED: u8 = 3;
+const N_ADOPTED: u8 = 4;
 /// The levels outside which a run time is a surprise.
 const LOW: Probability = Probability::new(0.05).expect("a probability");
 const HIGH: Probability = Probability::new(0.95).expect("a probability");
@@ -71,8 +72,13 @@ pub(crate) enum GroupCourse {
         direction: Direction,
         bounds: Bounds,
     },
-    /// Two batches in a row were outside a bound that stood before. So many as believed make the change an old one.
-    Changed { direction: Direction, n_left: u8 },
+    /// Two batches in a row were outside a bound that stood before. `n_batches` have ended since the first began the
+    /// change, those two among them; `n_left` more as believed make it an old one.
+    Changed {
+        direction: Direction,
+        n_left: u8,
+        n_batches: u8,
+    },
 }
 
 impl GroupCourse {
@@ -81,6 +87,15 @@ impl GroupCourse {
         match self {
             Self::Surprised { bounds, .. } => Some(*bounds),
             Self::Unknown | Self::Settled | Self::Changed { .. } => None,
+        }
+    }
+
+    /// Returns the number of batches since the class may have changed.
+    pub(crate) const fn n_since_change(&self) -> u8 {
+        match self {
+            Self::Unknown | Self::Settled => 0,
+            Self::Surprised { .. } => 1,
+            Self::Changed { n_batches, .. } => *n_batches,
         }
     }
 
@@ -93,16 +108,28 @@ impl GroupCourse {
         let surprised = |direction| Self::Surprised { direction, bounds };
         *self = match (*self, surprise) {
             (Self::Surprised { direction, bounds }, _) if direction.is_beyond(runtime, bounds) => {
-                let n_left = N_ADOPTED;
-                Self::Changed { direction, n_left }
+                Self::Changed {
+                    direction,
+                    n_left: N_ADOPTED,
+                    n_batches: 2,
+                }
             }
-            (Self::Changed { direction, n_left }, None) if n_left > 1 => Self::Changed {
+            (
+                Self::Changed {
+                    direction,
+                    n_left,
+                    n_batches,
+                },
+                None,
+            ) if n_left > 1 => Self::Changed {
                 direction,
                 n_left: n_left - 1,
+                n_batches: n_batches.saturating_add(1),
             },
-            (Self::Changed { .. }, Some(direction)) => Self::Changed {
+            (Self::Changed { n_batches, .. }, Some(direction)) => Self::Changed {
                 direction,
                 n_left: N_ADOPTED,
+                n_batches: n_batches.saturating_add(1),
             },
             (_, surprise) => surprise.map_or(Self::Settled, surprised),
         };

@@ -147,6 +147,20 @@ impl GroupKey {
     }
 }
 
+/// The experiences of a group with the components of a level, which are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum GroupLesson {
+    /// Its batches, for a job with the same request.
+    SameRequest,
+    /// Its batches, for a job with another request.
+    OtherRequest,
+    /// The mode to which it may have come.
+    NewMode,
+}
+
+/// Number of kinds of [`GroupLesson`].
+const N_GROUP_LESSONS: usize = 3;
+
 /// The memory of a group, of constant size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Group {
@@ -154,8 +168,8 @@ pub(crate) struct Group {
     pub(crate) slots: VecDeque<BatchSlot>,
     /// The last ends of the two batches that had the latest ones, the latest first.
     last_ends: [Option<(BatchId, Instant)>; 2],
-    /// The experience with the components where requests are the same, and where they differ.
-    pub(crate) multipliers: [Multipliers; 2],
+    /// The experience with the components of its levels.
+    pub(crate) multipliers: [Multipliers; N_GROUP_LESSONS],
     /// The experience with the components of siblings.
     pub(crate) siblings: Multipliers,
     /// How alike the tasks of a batch were, if this is the smallest group.
@@ -285,6 +299,11 @@ impl BatchSlot {
     pub(crate) fn runs(&self) -> impl ExactSizeIterator<Item = f64> {
         let kept = &self.runs[..usize::from(self.n_kept)];
         kept.iter().map(|&steps| f64::from(steps) / STEPS)
+    }
+
+    /// Returns the mean of the kept logarithms of run times; at least one task has ended.
+    pub(crate) fn middle(&self) -> f64 {
+        self.runs().sum::<f64>() / self.runs().len() as f64
     }
 
     /// Returns the number of batches that it stands for.

@@ -4,7 +4,7 @@ use tollgate_model::{Instant, Span};
 
 use super::batch::{BatchId, LiveBatches};
 use super::chain::Query;
-use super::group::{BatchSlot, Group, GroupKey};
+use super::group::{BatchSlot, Group, GroupKey, GroupLesson};
 use super::mass::RunMass;
 use super::mixture::{Component, LevelMixture};
 use super::weights::{Cell, ComponentWeights, PARENT};
@@ -108,7 +108,11 @@ pub(crate) fn level(
         age: witnesses.age as u8,
     };
     let mut weights = weights(cell);
-    group.multipliers[usize::from(scales)].apply(&mut weights);
+    let lesson = match scales {
+        true => GroupLesson::OtherRequest,
+        false => GroupLesson::SameRequest,
+    };
+    group.multipliers[lesson as usize].apply(&mut weights);
     let kernels = [(RECENT, NARROW), (RECENT, MID), (FLAT, MID), (FLAT, WIDE)];
     let n_sources = if scales { 2 } else { 1 };
     let own = (0..n_sources).flat_map(|source| {
@@ -130,7 +134,7 @@ pub(crate) fn level(
         histograms.extend(witnesses.by_ratio);
     }
     histograms.push(parent.clone());
-    let level = LevelMixture::new(cell, Some((key, scales)), histograms, components, &weights);
+    let level = LevelMixture::new(cell, Some((key, lesson)), histograms, components, &weights);
     Some((level, witnesses.n_ended))
 }
 

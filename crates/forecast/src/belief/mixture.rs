@@ -4,7 +4,7 @@ use std::array;
 
 use serde::{Deserialize, Serialize};
 
-use super::group::GroupKey;
+use super::group::{GroupKey, GroupLesson};
 use super::mass::{N_BINS, RunMass, bin};
 use super::weights::{Cell, ComponentWeights, N_COMPONENTS, PARENT};
 
@@ -29,8 +29,8 @@ pub(crate) struct Component {
 #[derive(Clone, Debug)]
 pub(crate) struct LevelMixture {
     cell: Cell,
-    /// The group that learns from the level, and whether requests differ.
-    group: Option<(GroupKey, bool)>,
+    /// The group that learns from the level, and by which multipliers.
+    group: Option<(GroupKey, GroupLesson)>,
     histograms: Vec<RunMass>,
     components: Vec<(Component, f64)>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct LevelMixture {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lesson {
     pub(crate) cell: Cell,
-    pub(crate) group: Option<(GroupKey, bool)>,
+    pub(crate) group: Option<(GroupKey, GroupLesson)>,
     components: Vec<ComponentFit>,
 }
 
@@ -56,7 +56,7 @@ impl LevelMixture {
     /// has the mass 1.
     pub(crate) fn new(
         cell: Cell,
-        group: Option<(GroupKey, bool)>,
+        group: Option<(GroupKey, GroupLesson)>,
         histograms: Vec<RunMass>,
         components: Vec<Component>,
         weights: &ComponentWeights,

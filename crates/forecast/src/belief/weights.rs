@@ -25,6 +25,8 @@ pub(crate) const N_EVIDENCE: usize = 6;
 
 /// Number of ended batches that weigh as much as the shipped weights.
 const SHIPPED_WEIGHT: f64 = 30.0;
+/// The same where a class may have come to a new mode: the shipped weights are cautious, and sites differ.
+const SHIPPED_NEW_MODE_WEIGHT: f64 = 8.0;
 /// Maximum weight of what a cell has learned: later jobs replace earlier ones.
 const MAX_COUNT: f64 = 400.0;
 /// The furthest that one run time moves a multiplier, as a logarithm.
@@ -43,6 +45,8 @@ pub(crate) enum Cell {
         distance: u8,
         age: u8,
     },
+    /// The mode to which a class may have come, by the kind of doubt.
+    NewMode(u8),
     /// The siblings, by their bucket.
     Siblings(u8),
 }
@@ -60,7 +64,15 @@ impl Cell {
                 distance,
                 age: _,
             } => &shipped::GROUPS[usize::from(level)][usize::from(count)][usize::from(distance)],
+            Self::NewMode(doubt) => &shipped::NEW_MODE[usize::from(doubt)],
             Self::Siblings(bucket) => &shipped::SIBLINGS[usize::from(bucket)],
+        }
+    }
+
+    const fn shipped_weight(self) -> f64 {
+        match self {
+            Self::NewMode(_) => SHIPPED_NEW_MODE_WEIGHT,
+            Self::Site { .. } | Self::Group { .. } | Self::Siblings(_) => SHIPPED_WEIGHT,
         }
     }
 }
@@ -78,8 +90,9 @@ impl LearnedWeights {
         let Some(counts) = self.0.get(&cell) else {
             return *shipped;
         };
-        let total = counts.iter().sum::<f64>() + SHIPPED_WEIGHT;
-        array::from_fn(|at| (counts[at] + SHIPPED_WEIGHT * shipped[at]) / total)
+        let weight = cell.shipped_weight();
+        let total = counts.iter().sum::<f64>() + weight;
+        array::from_fn(|at| (counts[at] + weight * shipped[at]) / total)
     }
 
     /// Learns which components explained a run time, with this weight.
@@ -135,7 +148,12 @@ mod tests {
     fn shipped_weights_have_the_sum_1() {
         let groups = shipped::GROUPS.as_flattened().as_flattened();
         let site = shipped::SITE.as_flattened();
-        for weights in groups.iter().chain(site).chain(&shipped::SIBLINGS) {
+        for weights in groups
+            .iter()
+            .chain(site)
+            .chain(&shipped::SIBLINGS)
+            .chain(&shipped::NEW_MODE)
+        {
             let sum: f64 = weights.iter().sum();
             assert!((sum - 1.0).abs() < 1e-3, "{weights:?}");
         }

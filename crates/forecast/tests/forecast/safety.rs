@@ -168,12 +168,12 @@ fn memory_per_class_is_constant() {
 fn state_of_another_version_or_truncated_is_an_error() {
     let text = serde_json::to_string(&ForecasterSnapshot::from(Forecaster::default())).unwrap();
     assert!(serde_json::from_str::<ForecasterSnapshot>(&text[..text.len() / 2]).is_err());
-    let other = text.replacen("\"version\":6", "\"version\":7", 1);
+    let other = text.replacen("\"version\":7", "\"version\":8", 1);
     let saved: ForecasterSnapshot = serde_json::from_str(&other).unwrap();
     let refused = Forecaster::try_from(saved).unwrap_err();
-    assert_eq!(refused, SnapshotVersionError { found: 7 });
+    assert_eq!(refused, SnapshotVersionError { found: 8 });
     assert_eq!(
         refused.to_string(),
-        "the forecasts were stored in format 7, and this program reads format 6"
+        "the forecasts were stored in format 8, and this program reads format 7"
     );
 }

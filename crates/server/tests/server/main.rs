@@ -12,6 +12,7 @@ mod at_risk;
 mod begin;
 mod books;
 mod calibration;
+mod changed_classes;
 mod checks;
 mod clocks;
 mod cold_start;

@@ -64,16 +64,16 @@ impl BeliefModel {
     pub(super) fn teach(&mut self, late: &EndedTaskLessons) {
         for lesson in &late.lessons {
             let weight = match lesson.cell {
-                Cell::Site { .. } | Cell::Group { .. } => 1.0,
+                Cell::Site { .. } | Cell::Group { .. } | Cell::NewMode(_) => 1.0,
                 Cell::Siblings(bucket) => self.teach_siblings(late, lesson, bucket),
             };
             let explained = lesson.explained(late.ln_run);
             self.weights.learn(lesson.cell, &explained, weight);
-            if let Some((key, scales)) = lesson.group
+            if let Some((key, of)) = lesson.group
                 && let Some(group) = self.groups.get_mut(&key)
             {
                 let gains = lesson.gains(late.ln_run);
-                group.multipliers[usize::from(scales)].learn(gains, GROUP_STEP, GROUP_STEP);
+                group.multipliers[of as usize].learn(gains, GROUP_STEP, GROUP_STEP);
             }
         }
     }

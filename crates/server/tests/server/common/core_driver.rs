@@ -8,7 +8,8 @@ use tollgate_model::{
     Span,
 };
 use tollgate_service::{
-    AdmissionRules, Core, EngineAction, PolicyComparison, ServiceCommand, StepOutput, Submission,
+    AdmissionRules, ClassChange, Core, EngineAction, PolicyComparison, ServiceCommand, StepOutput,
+    Submission,
 };
 
 /// A core on a simulated host of three nodes, where each job has a given run time.
@@ -24,6 +25,8 @@ pub(crate) struct CoreDriver {
     scheduled_starts: BTreeSet<(Instant, AttemptId)>,
     /// All decisions, as text.
     pub(crate) decisions: Vec<String>,
+    /// The classes that were noticed to change.
+    pub(crate) class_changes: Vec<ClassChange>,
 }
 
 impl CoreDriver {
@@ -38,6 +41,7 @@ impl CoreDriver {
             engine_delay: Span::ZERO,
             scheduled_starts: BTreeSet::new(),
             decisions: Vec::new(),
+            class_changes: Vec::new(),
         };
         world.step(&[ServiceCommand::WorkerUp {
             worker: WorkerId(0),
@@ -52,6 +56,9 @@ impl CoreDriver {
     pub(crate) fn step(&mut self, commands: &[ServiceCommand]) -> StepOutput {
         let step = self.core.step(self.now, commands);
         self.decisions.push(format!("{} {step:?}", self.now));
+        let changes = step.class_changes.iter();
+        self.class_changes
+            .extend(changes.map(|(_, change)| change.clone()));
         for order in &step.actions {
             match order {
                 EngineAction::Start { attempt, .. } => {
