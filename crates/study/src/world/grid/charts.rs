@@ -124,64 +124,136 @@ fn distribution(record: &GridRecord) -> WorldChart {
     )
 }
 
-/// Returns the forecasts by both methods of the paper, and by all experts together. They are of the user with
-/// the most jobs after a planted change, or of the user with the most jobs.
+/// Returns the forecasts by both methods of the paper, and by all experts together, each with the course of its errors and
+/// their histogram. They are of the user with the most jobs after a planted change, or of the user with the most jobs.
 fn forecasts(record: &GridRecord) -> Vec<WorldChart> {
     let scheme = "user".parse().expect("it is a scheme");
     let evaluation = evaluate(record, &scheme, ModelVariant::Floating, timing(false));
     let jobs = shown_class(&evaluation);
-    let figure = |id, title, name, source: ForecastSource| {
-        let index = source.index().expect("it has points");
-        let curve = |value: &dyn Fn(&EvaluatedJob) -> f64| {
-            let points = jobs.iter().enumerate();
-            let points = points.map(|(nth, job)| [nth as f64, value(job) / LN_10]);
-            points.collect::<Vec<_>>()
-        };
-        let marked = |event| {
-            let jobs = jobs
-                .iter()
-                .enumerate()
-                .filter(|(_, job)| job.event == event);
-            jobs.map(|(nth, job)| [nth as f64, job.ln_run / LN_10])
-                .collect::<Vec<_>>()
-        };
-        WorldChart {
-            heading: FORECASTS.to_owned(),
-            from_zero: false,
-            ..chart(
-                id,
-                title,
-                ["job of the user", "log10(run time in s)"],
-                vec![
-                    series("run time", SeriesKind::Curve, curve(&|job| job.ln_run)),
-                    series(name, SeriesKind::Curve, curve(&|job| job.points[index])),
-                    series("alarm", SeriesKind::Points, marked(ClassEvent::Alarm)),
-                    series("new model", SeriesKind::Points, marked(ClassEvent::NewMode)),
-                ],
-            )
-        }
-    };
-    vec![
-        figure(
+    let figures = [
+        (
             "figure-5",
             "Figure 5. Third order polynomial",
             "polynomial",
             ForecastSource::Cubic,
         ),
-        figure(
+        (
             "figure-6",
             "Figure 6. ARMA model of orders 4 and 4",
             "ARMA",
             ForecastSource::Arma,
         ),
-        figure(
+        (
             "figure-6-experts",
             "All experts together",
             "experts",
             ForecastSource::Experts(ModelVariant::Floating),
         ),
-    ]
+    ];
+    let of_source = |(id, title, name, source): (&str, &str, &str, ForecastSource)| {
+        let index = source.index().expect("it has points");
+        [
+            forecast(&jobs, index, (id, title, name)),
+            errors(&jobs, index, (id, title)),
+            error_histogram(&jobs, index, (id, title)),
+        ]
+    };
+    figures.into_iter().flat_map(of_source).collect()
 }
+
+fn forecast_chart(id: &str, title: &str, axes: [&str; 2], series: Vec<ChartSeries>) -> WorldChart {
+    WorldChart {
+        heading: FORECASTS.to_owned(),
+        from_zero: false,
+        ..chart(id, title, axes, series)
+    }
+}
+
+/// Returns a curve of the jobs, by a value of each.
+fn curve(name: &str, jobs: &[&EvaluatedJob], value: impl Fn(&EvaluatedJob) -> f64) -> ChartSeries {
+    let points = jobs.iter().enumerate();
+    let points = points.map(|(nth, job)| [nth as f64, value(job)]);
+    series(name, SeriesKind::Curve, points.collect())
+}
+
+/// Returns marks at the jobs with which the detection of changes did something, by a value of each.
+fn marks(
+    name: &str,
+    event: ClassEvent,
+    jobs: &[&EvaluatedJob],
+    value: impl Fn(&EvaluatedJob) -> f64,
+) -> ChartSeries {
+    let marked = jobs.iter().enumerate();
+    let marked = marked.filter(|(_, job)| job.event == event);
+    let points = marked.map(|(nth, job)| [nth as f64, value(job)]);
+    series(name, SeriesKind::Points, points.collect())
+}
+
+fn forecast(
+    jobs: &[&EvaluatedJob],
+    index: usize,
+    (id, title, name): (&str, &str, &str),
+) -> WorldChart {
+    let run = |job: &EvaluatedJob| job.ln_run / LN_10;
+    let series = vec![
+        curve("run time", jobs, run),
+        curve(name, jobs, |job| job.points[index] / LN_10),
+        marks("alarm", ClassEvent::Alarm, jobs, run),
+        marks("new model", ClassEvent::NewMode, jobs, run),
+    ];
+    forecast_chart(
+        id,
+        title,
+        ["job of the user", "log10(run time in s)"],
+        series,
+    )
+}
+
+/// Returns the error of a forecast in percent of the run time, from -100 to [`MAX_ERROR_PCT`].
+fn error_pct(job: &EvaluatedJob, index: usize) -> f64 {
+    let error = 100.0 * ((job.points[index] - job.ln_run).exp() - 1.0);
+    error.min(MAX_ERROR_PCT)
+}
+
+fn errors(jobs: &[&EvaluatedJob], index: usize, (id, title): (&str, &str)) -> WorldChart {
+    let error = |job: &EvaluatedJob| error_pct(job, index);
+    let series = vec![
+        curve("error", jobs, error),
+        marks("alarm", ClassEvent::Alarm, jobs, error),
+    ];
+    let title = format!("{title}: errors");
+    let axes = ["job of the user", "error (% of the run time, at most 200)"];
+    forecast_chart(&format!("{id}-errors"), &title, axes, series)
+}
+
+fn error_histogram(jobs: &[&EvaluatedJob], index: usize, (id, title): (&str, &str)) -> WorldChart {
+    const BIN_PCT: f64 = 12.5;
+    const N_BINS: usize = 24;
+    let mut counts = [0_usize; N_BINS];
+    for job in jobs {
+        let bin = (error_pct(job, index) + 100.0) / BIN_PCT;
+        counts[(bin as usize).min(N_BINS - 1)] += 1;
+    }
+    // The last step ends at the last bin's end.
+    let ends = counts.iter().chain(counts.last()).enumerate();
+    let points = ends.map(|(bin, count)| {
+        let from = -100.0 + BIN_PCT * bin as f64;
+        [from, 100.0 * *count as f64 / jobs.len().max(1) as f64]
+    });
+    let steps = series("jobs", SeriesKind::Steps, points.collect());
+    let title = format!("{title}: histogram of errors");
+    let axes = [
+        "error (% of the run time, the last: 187.5 and more)",
+        "jobs (%)",
+    ];
+    WorldChart {
+        from_zero: true,
+        ..forecast_chart(&format!("{id}-histogram"), &title, axes, vec![steps])
+    }
+}
+
+/// The largest error that a chart shows, in percent of the run time.
+const MAX_ERROR_PCT: f64 = 200.0;
 
 const LN_10: f64 = std::f64::consts::LN_10;
 
