@@ -50,6 +50,7 @@ pub use array::{RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook};
 pub use decision::{
     AlterResponse, BatchResponse, ForecastDoubt, ForecastPart, JobDecision, JobEstimateSource,
     JobForecast, JobOffer, OfferChange, ReasonMessage, SubmitResponse, TaskRangeDecision,
+    UnpredictableRun,
 };
 pub use event::{
     ClassCourse, ClassCourseEvent, JobEvent, JobEventKind, NodeEvent, NodeEventState, WorkerEvent,

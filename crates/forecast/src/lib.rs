@@ -63,6 +63,7 @@
 //! | [`online`] | a forecaster over a record, with feedback when a real one would get it |
 //! | [`evaluate`](mod@evaluate) | the retrospective evaluation of forecasts over a record |
 //! | [`score`] | the measures by which forecasts are compared |
+//! | [`unpredictable`] | jobs whose run time no forecast narrows, and their treatment |
 //! | [`wait`] | waits in a queue, and the ends of jobs |
 //!
 //! Everything is computed on logarithms of seconds. Nothing in this crate reads a clock, a file or
@@ -98,6 +99,7 @@ pub mod snapshot;
 mod split;
 pub mod stage;
 pub mod summary;
+pub mod unpredictable;
 pub mod wait;
 mod window;
 
@@ -128,3 +130,6 @@ pub use snapshot::{ForecasterSnapshot, SnapshotVersionError, VERSION};
 pub use split::SplitAspect;
 pub use stage::ClassStage;
 pub use summary::{ClassBehaviour, ClassSummary};
+pub use unpredictable::{
+    UnpredictableAction, UnpredictableActionError, UnpredictableJob, UnpredictableRule,
+};

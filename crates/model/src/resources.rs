@@ -118,6 +118,8 @@ pub struct PlacementNeeds {
     pub host: Option<HostNameIndex>,
     /// Whether it runs only on hosts without users, where no task has to give way.
     pub dedicated: bool,
+    /// Whether it runs only on hosts that are set aside. Other jobs do not run there.
+    pub set_aside: bool,
     /// Units that it takes while it runs. A job that takes devices of a host runs on that host alone.
     pub units: ResourceCounts,
 }
@@ -140,6 +142,8 @@ pub struct HostTerms {
     pub name: Option<HostNameIndex>,
     /// Whether people work at it: tasks there give way when one of them comes.
     pub is_desktop: bool,
+    /// Whether only jobs run there that ask for hosts that are set aside.
+    pub is_set_aside: bool,
 }
 
 #[cfg(test)]

@@ -148,9 +148,10 @@ fn host_needs(view: View<'_>, needs: &PlacementNeeds) -> JobGroup {
         host: needs.host,
         devices,
         licences: view.licences_of(needs),
-        hosts: match needs.dedicated {
-            true => HostChoice::Dedicated,
-            false => HostChoice::Any,
+        hosts: match (needs.set_aside, needs.dedicated) {
+            (true, _) => HostChoice::SetAside,
+            (false, true) => HostChoice::Dedicated,
+            (false, false) => HostChoice::Any,
         },
         restarts: 0,
     }

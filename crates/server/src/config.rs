@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `listen`, `maintenance`, `engine`, `desktops`, `local`, `outputs`, `promise`, `workers`, `retention`, `web`, `log` | the sections of the file |
+//! | `listen`, `maintenance`, `engine`, `desktops`, `local`, `outputs`, `promise`, `workers`, `retention`, `unpredictable`, `web`, `log` | the sections of the file |
 //! | `rules`, `access`, `serve_options` | the settings, checked |
 //! | `catalogue` | the settings with their documentation |
 //! | `sample` | a sample of the file |
@@ -25,6 +25,7 @@ mod retention;
 mod rules;
 mod sample;
 mod serve_options;
+mod unpredictable;
 mod web;
 mod workers;
 
@@ -44,6 +45,7 @@ use self::local::LocalConfig;
 use self::log::LogConfig;
 use self::promise::PromiseConfig;
 use self::retention::RetentionConfig;
+use self::unpredictable::UnpredictableConfig;
 use self::workers::WorkerConfig;
 use crate::access::{ServiceLimits, UserScope};
 use crate::net::credentials::CredentialConfig;
@@ -114,6 +116,8 @@ pub struct ServiceConfig {
     pub workers: WorkerConfig,
     /// Workers on computers that people work at.
     pub desktops: DesktopConfig,
+    /// Jobs whose run time cannot be predicted.
+    pub unpredictable: UnpredictableConfig,
     /// Outputs of tasks on other hosts that the service keeps.
     pub outputs: OutputConfig,
     /// Removal of the records of old jobs.
@@ -172,6 +176,7 @@ impl Default for ServiceConfig {
             engine: None,
             workers: WorkerConfig::default(),
             desktops: DesktopConfig::default(),
+            unpredictable: UnpredictableConfig::default(),
             outputs: OutputConfig::default(),
             retention: RetentionConfig::default(),
             log: LogConfig::default(),

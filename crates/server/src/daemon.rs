@@ -185,7 +185,6 @@ pub fn serve<E: Engine + 'static>(
         info: Arc::new(ServiceInfo {
             policy: rules.policy.to_string(),
             promises: PromiseTerms::new(options.otherwise, rules),
-            enforces_time_limits: rules.enforces_time_limits(),
             outputs,
             notice_targets: options
                 .notices

@@ -19,6 +19,7 @@ impl Core {
     /// confidence, and what remains for a job that is not promised.
     pub(crate) fn evaluate(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         self.look_ahead.reset_budget();
+        let submission = &*self.treated(submission);
         let forecast = self.forecast(submission, None);
         let answer = self.evaluate_without_offers(at, submission, &forecast);
         let mut answer = match &answer.admission {
@@ -58,6 +59,10 @@ impl Core {
         let runs = matches!(whole.admission, AdmissionState::Unpromised(_));
         let mut answer = match submission.options.otherwise {
             Otherwise::Run if !runs => self.run_unpromised(at, submission, forecast, whole),
+            // It would wait for a promise that never comes.
+            Otherwise::Wait if submission.options.is_unpromised() => {
+                self.run_unpromised(at, submission, forecast, whole)
+            }
             Otherwise::Run | Otherwise::Wait | Otherwise::Reject => whole,
         };
         if let Some(n_tasks) = promisable.filter(|&n| n > 0 && submission.options.partial)
@@ -131,6 +136,8 @@ impl Core {
             reserved_until: None,
             begin: None,
             groups: Vec::new(),
+            unpredictable: submission.options.unpredictable,
+            time_limit: self.rules.enforced_limit(submission),
         };
         let accepted = match answer.admission {
             AdmissionState::Rejected(_) => return answer,
@@ -225,6 +232,9 @@ impl Core {
         }
         if spec.sla.deadline.is_some_and(|left| left <= Span::ZERO) {
             return AdmissionState::Rejected(vec![RejectReason::Policy(Reason::DeadlinePassed)]);
+        }
+        if spec.sla.deadline.is_some() && submission.options.is_unpromised() {
+            return AdmissionState::Rejected(vec![RejectReason::Unpredictable]);
         }
         if let Some(reason) = self.host_refusal(submission) {
             return AdmissionState::Rejected(vec![reason]);

@@ -40,6 +40,7 @@ impl Core {
         }
         let mut changed = change.apply(submission, self.now.since(live.submitted));
         changed.options.submitted = Some(live.submitted);
+        let changed = self.treated(&changed).into_owned();
         let (slot, held) = (live.slot, live.held);
         let was_promised =
             self.gate.view(self.now).job(slot).is_promised() && live.spec.sla.deadline.is_some();

@@ -1,6 +1,7 @@
 //! The commands of the core.
 
 use serde::{Deserialize, Serialize};
+use tollgate_forecast::{UnpredictableAction, UnpredictableJob};
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_grid_policies::retry::RetryPolicy;
 use tollgate_model::{
@@ -338,6 +339,8 @@ pub struct SubmissionOptions {
     pub retries: Option<RetryRule>,
     /// The rule of its user for evicted tasks, beside that of the site; None if there is none.
     pub give_up: Option<RetryPolicy>,
+    /// Its run times and its treatment, if the site found that its run time cannot be predicted.
+    pub unpredictable: Option<UnpredictableJob>,
     /// The tasks of an array that its user cancelled or held before the decision about it.
     pub early: EarlyTasks,
 }
@@ -355,6 +358,18 @@ impl SubmissionOptions {
     /// Returns true if only a policy that chooses hosts can run the job.
     pub(crate) fn needs_hosts(&self) -> bool {
         self.one_host || self.host.is_some() || !self.resources.is_empty()
+    }
+
+    /// Returns whether the job runs on hosts that are set aside for jobs like it.
+    pub(crate) fn is_set_aside(&self) -> bool {
+        let action = self.unpredictable.map(|found| found.action);
+        action == Some(UnpredictableAction::Dedicated)
+    }
+
+    /// Returns whether the site promises no deadline of the job.
+    pub(crate) fn is_unpromised(&self) -> bool {
+        let action = self.unpredictable.map(|found| found.action);
+        action == Some(UnpredictableAction::NoPromise)
     }
 
     /// Returns whether the decision about the job waits neither for other jobs, nor for an instant, nor for

@@ -79,6 +79,8 @@ impl Core {
             reserved_until: None,
             begin: submission.options.begin,
             groups: Vec::new(),
+            unpredictable: submission.options.unpredictable,
+            time_limit: self.rules.enforced_limit(submission),
         })
     }
 

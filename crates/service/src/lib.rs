@@ -31,6 +31,7 @@
 //! | `retry_rule`, `retry` | failed tasks that are tried again, as their users want it |
 //! | `run_record`, `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `active_task`, `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
+//! | `unpredictable` | the treatment of jobs whose run time cannot be predicted |
 //! | `unfinished` | the numbers of unfinished jobs and tasks, of all users and of each |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
@@ -92,6 +93,7 @@ mod takeover;
 mod task_pace;
 mod task_ranges;
 mod unfinished;
+mod unpredictable;
 mod wait_cause;
 mod work;
 mod workers;
@@ -122,9 +124,13 @@ pub use runtime_forecast::RuntimeForecast;
 pub use shadow::{ObjectiveSums, PolicyComparison};
 pub use takeover::TakeoverObstacle;
 pub use task_ranges::{BadTaskRanges, TaskRanges};
-pub use tollgate_forecast::{BeliefBasis, ClassChange, Doubt};
+pub use tollgate_forecast::{
+    BeliefBasis, ClassChange, Doubt, UnpredictableAction, UnpredictableActionError,
+    UnpredictableJob, UnpredictableRule,
+};
 pub use tollgate_gate::JobPrediction;
 pub use tollgate_grid_policies::retry::{RetryError, RetryPolicy};
 pub use tollgate_grid_policies::select::{BuiltinSelectPolicy, UnknownSelectPolicy};
 pub use unfinished::UnfinishedCounts;
+pub use unpredictable::UnpredictableTerms;
 pub use wait_cause::WaitCause;

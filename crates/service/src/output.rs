@@ -5,7 +5,7 @@ mod change;
 mod rejection;
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{BeliefBasis, ClassChange};
+use tollgate_forecast::{BeliefBasis, ClassChange, UnpredictableJob};
 use tollgate_gate::JobPrediction;
 use tollgate_model::{Credits, EvictionCause, Instant, JobSpec, Probability, Span};
 
@@ -137,6 +137,10 @@ pub struct SubmitOutcome {
     pub begin: Option<Instant>,
     /// The outcomes of an array's tasks, ascending; all other fields are those of its first task.
     pub groups: Vec<TaskGroupOutcome>,
+    /// Its run times and its treatment, if its run time cannot be predicted.
+    pub unpredictable: Option<UnpredictableJob>,
+    /// The time after which a task is ended, if any.
+    pub time_limit: Option<Span>,
 }
 
 impl SubmitOutcome {

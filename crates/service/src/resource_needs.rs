@@ -19,6 +19,8 @@ impl Core {
             one_host: submission.options.one_host || submission.options.host.is_some(),
             host: host.map(|name| self.host_names.index_of(name)),
             dedicated: false,
+            set_aside: submission.options.is_set_aside()
+                && self.rules.unpredictable.hosts_aside().next().is_some(),
             units: self.resources.counts_of(&submission.options.resources),
         };
         let level = self.rules.policy.promise_level();
@@ -39,23 +41,26 @@ impl Core {
             return Some(RejectReason::HostsUnplanned);
         }
         let host = submission.options.host.as_ref()?;
-        let known = self.usable_hosts();
+        let known = self.usable_hosts(submission.options.is_set_aside());
         (!known.contains(host.as_str())).then(|| {
             RejectReason::UnknownHost(HostMismatch {
                 host: host.clone(),
                 known: known.into_iter().map(str::to_owned).collect(),
+                is_set_aside: self.rules.unpredictable.sets_aside(host),
             })
         })
     }
 
     /// Returns the names of the hosts on which a job can run now or later: those that are up, and those that
-    /// are away and stay when they come back. A pilot that has ended is not one of them.
-    fn usable_hosts(&self) -> BTreeSet<&str> {
+    /// are away and stay when they come back. A pilot that has ended is not one of them, and
+    /// either those are that are set aside or the others.
+    fn usable_hosts(&self, set_aside: bool) -> BTreeSet<&str> {
         let view = self.gate.view(self.now);
         let hosts = view.hosts().iter();
         let hosts = hosts.filter(|host| {
             let stays = host.terms.closes.is_none_or(|closes| closes > self.now);
-            stays || view.n_up_in(host.nodes) > 0
+            let is_open = host.terms.is_set_aside == set_aside;
+            is_open && (stays || view.n_up_in(host.nodes) > 0)
         });
         let names = hosts.filter_map(|host| self.host_names.name_of(host.terms.name?));
         names.collect()
@@ -103,6 +108,7 @@ impl Core {
             devices: self.resources.counts_of(&offer.devices),
             name: Some(self.host_names.learn(&offer.name)),
             is_desktop: offer.is_desktop,
+            is_set_aside: self.rules.unpredictable.sets_aside(&offer.name),
         }
     }
 

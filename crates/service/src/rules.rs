@@ -9,6 +9,7 @@ use tollgate_policy::{PolicyRegistry, PolicySpec};
 
 use crate::command::Submission;
 use crate::desktop_logins::{DesktopChoice, StoredChoice};
+use crate::unpredictable::UnpredictableTerms;
 
 /// Seconds of one core that the price refers to.
 const CORE_HOUR_S: f64 = 3600.0;
@@ -41,6 +42,8 @@ pub struct AdmissionRules {
     pub evictions: RetryPolicy,
     /// The choice among idle computers that others use; None takes them in the order in which they came.
     pub choose: Option<DesktopChoice>,
+    /// The rule for jobs whose run time cannot be predicted.
+    pub unpredictable: UnpredictableTerms,
 }
 
 /// The serialisable form of the rules. Equal forms decide alike.
@@ -61,6 +64,12 @@ pub struct StoredRules {
     evictions: RetryPolicy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     choose: Option<StoredChoice>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    unpredictable: UnpredictableTerms,
+}
+
+fn is_default(terms: &UnpredictableTerms) -> bool {
+    *terms == UnpredictableTerms::default()
 }
 
 fn is_zero(span: &Span) -> bool {
@@ -82,6 +91,7 @@ impl AdmissionRules {
             start_delay: self.start_delay,
             evictions: self.evictions.clone(),
             choose: self.choose.as_ref().map(DesktopChoice::to_stored),
+            unpredictable: self.unpredictable.clone(),
         }
     }
 
@@ -110,6 +120,7 @@ impl AdmissionRules {
                 Some(stored) => Some(DesktopChoice::from_stored(stored)?),
                 None => None,
             },
+            unpredictable: written.unpredictable.clone(),
         })
     }
 
@@ -128,6 +139,12 @@ impl AdmissionRules {
     /// shares is not its own doing.
     pub fn enforces_time_limits(&self) -> bool {
         !self.policy.shares_nodes()
+    }
+
+    /// Returns the time after which a job is ended, if any.
+    pub(crate) fn enforced_limit(&self, submission: &Submission) -> Option<Span> {
+        let limit = submission.options.time_limit;
+        limit.filter(|_| self.enforces_time_limits())
     }
 
     /// Returns the job in the policy's units. Policies charge one credit a second for a whole job

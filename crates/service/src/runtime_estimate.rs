@@ -24,16 +24,7 @@ impl Core {
         facts: &ForecastJob,
         job: Option<u64>,
     ) -> RuntimeForecast {
-        let is_known_array = |job: &u64| self.jobs.arrays.contains_key(job);
-        let array = job.filter(is_known_array);
-        // No job has the last number.
-        let new_array = submission.options.array.as_ref().map(|_| u64::MAX);
-        let believed = BeliefJob {
-            array: array.or(new_array),
-            n_tasks: submission.options.n_together(),
-            ..belief_job(UserId(submission.user), facts)
-        };
-        let belief = self.history.beliefs.belief(&believed, self.now);
+        let belief = self.belief_of(submission, facts, job);
         let time_limit = submission.options.time_limit;
         let (distribution, basis) = self.expected(&belief, time_limit);
         let (estimate, source) = self.estimate(facts, &belief, &distribution);
@@ -45,6 +36,25 @@ impl Core {
             estimate: limit.map_or(estimate, |limit| estimate.min(limit)) + self.rules.start_delay,
             source,
         }
+    }
+
+    /// Returns what is believed of the run time of a job with these facts. `job` is its number, if it has one already.
+    pub(crate) fn belief_of(
+        &self,
+        submission: &Submission,
+        facts: &ForecastJob,
+        job: Option<u64>,
+    ) -> Belief {
+        let is_known_array = |job: &u64| self.jobs.arrays.contains_key(job);
+        let array = job.filter(is_known_array);
+        // No job has the last number.
+        let new_array = submission.options.array.as_ref().map(|_| u64::MAX);
+        let believed = BeliefJob {
+            array: array.or(new_array),
+            n_tasks: submission.options.n_together(),
+            ..belief_job(UserId(submission.user), facts)
+        };
+        self.history.beliefs.belief(&believed, self.now)
     }
 
     /// Returns the distribution for decisions about a job, and its basis.

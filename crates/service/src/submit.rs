@@ -18,6 +18,7 @@ impl Core {
         submission: &Submission,
         step: &mut StepOutput,
     ) -> CommandResult {
+        let submission = &*self.treated(submission);
         let forecast = self.forecast(submission, None);
         if let Some(answer) = self.deferral_outcome(self.now, submission, &forecast) {
             let job = self.jobs.next_number();
@@ -55,6 +56,7 @@ impl Core {
         submission: &Submission,
         step: &mut StepOutput,
     ) -> SubmitOutcome {
+        let submission = &*self.treated(submission);
         let answer = self.evaluate(self.now, submission);
         let answer = self.admit_as(job, submission, answer, step);
         let n_requested = answer.n_requested(submission);
@@ -119,8 +121,13 @@ impl Core {
     /// Returns whether a job that is not promised for these reasons runs with its deadline: the policy runs such
     /// jobs, and would not promise this one.
     pub(crate) fn runs_with_deadline(&self, reasons: &[RejectReason]) -> bool {
-        let is_unsure = |reason: &RejectReason| matches!(reason, RejectReason::Confidence { .. });
-        self.rules.policy.runs_unpromised() && !reasons.iter().any(is_unsure)
+        let is_of_policy = |reason: &RejectReason| {
+            !matches!(
+                reason,
+                RejectReason::Confidence { .. } | RejectReason::Unpredictable
+            )
+        };
+        self.rules.policy.runs_unpromised() && reasons.iter().all(is_of_policy)
     }
 
     /// Marks a task in the gate as one that runs without a promise because its deadline could not be

@@ -3,7 +3,7 @@
 //! Promises stay promises. A policy takes over jobs that wait with a promise only if it keeps such promises.
 //! A job whose place was never in doubt does not lose it to a policy that rejects what it cannot promise.
 
-use tollgate_model::{Instant, JobId};
+use tollgate_model::{HostNameIndex, Instant, JobId};
 use tollgate_policy::{AdmissionDecision, JobPhase};
 
 use crate::command::Submission;
@@ -113,6 +113,10 @@ impl Core {
     pub fn take_over(mut self, rules: AdmissionRules) -> Self {
         let had_waitlist = self.rules.policy.takes_over_promises();
         let is_other = self.rules.policy != rules.policy;
+        let set_aside = rules.unpredictable.hosts_aside();
+        let set_aside = set_aside.map(|host| self.host_names.learn(host));
+        let set_aside: Vec<HostNameIndex> = set_aside.collect();
+        self.gate.set_hosts_aside(&set_aside);
         let mut core = Self::restore(self.save(), rules);
         if is_other {
             let now = core.now;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchScript;
 use tollgate_model::{CreditsPerSecond, Instant, LimitWarning, Otherwise, Span};
-use tollgate_service::{NamedResources, RetryRule};
+use tollgate_service::{NamedResources, RetryRule, UnpredictableJob};
 
 /// The program of a job: the part of a submission that decisions do not depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub struct JobProgram {
     /// The user's rule for evicted tasks, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up: Option<String>,
+    /// Its run times and its treatment, if its run time cannot be predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpredictable: Option<UnpredictableJob>,
     /// The instant before which the job was not to be decided about, shown with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<Instant>,

@@ -27,6 +27,14 @@ pub(crate) fn insert_job(
         probability,
         forecast,
     } = DecisionColumns::of(answer, at);
+    let treated = answer.unpredictable.zip(program).map(|(found, program)| {
+        let unpredictable = Some(found);
+        JobProgram {
+            unpredictable,
+            ..program.clone()
+        }
+    });
+    let program = treated.as_ref().or(program);
     let texts = ProgramTexts::of(program).map_err(unwritable)?;
     let program = texts.rest(program).map_err(unwritable)?;
     let state = match (answer.reserved_until, state) {
@@ -88,14 +96,24 @@ pub(crate) fn alter_program(
     time_limit: Option<Option<Span>>,
     comment: Option<&String>,
 ) -> rusqlite::Result<()> {
-    let mut program = to
-        .prepare_cached("SELECT program FROM job WHERE id = ?1")?
-        .query_row([job], |row| program_of(row, 0))?;
-    if let Some(program) = &mut program {
+    change_program(to, job, |program| {
         program.time_limit = time_limit.unwrap_or(program.time_limit);
         if let Some(comment) = comment {
             program.comment = Some(comment.clone()).filter(|comment| !comment.is_empty());
         }
+    })
+}
+
+fn change_program(
+    to: &Transaction<'_>,
+    job: u64,
+    change: impl FnOnce(&mut JobProgram),
+) -> rusqlite::Result<()> {
+    let mut program = to
+        .prepare_cached("SELECT program FROM job WHERE id = ?1")?
+        .query_row([job], |row| program_of(row, 0))?;
+    if let Some(program) = &mut program {
+        change(program);
     }
     let text = serde_json::to_string(&program)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
@@ -139,6 +157,9 @@ pub(crate) fn decide(
             Some(answer.basis.n_batches),
         ],
     )?;
+    if let Some(found) = answer.unpredictable {
+        change_program(to, job, |program| program.unpredictable = Some(found))?;
+    }
     match verdict.state {
         "rejected" => books::enter_rejected(to, job, at),
         _ => Ok(()),

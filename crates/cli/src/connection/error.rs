@@ -307,6 +307,7 @@ impl CliError for ConfigError {
             | Self::Policies { .. }
             | Self::Rule { .. }
             | Self::SelectPolicy(_)
+            | Self::Unpredictable(_)
             | Self::Power { .. }
             | Self::WrongMarket { .. }
             | Self::ExternalPolicy { .. }

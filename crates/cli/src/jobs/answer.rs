@@ -122,6 +122,9 @@ pub(crate) fn render_answer(
         }
         writeln!(out, "            forecast from {}", answer.forecast_from)?;
     }
+    if let Some(run) = &answer.unpredictable {
+        writeln!(out, "  note      {}", run.text)?;
+    }
     for offer in answer
         .offers
         .iter()

@@ -122,7 +122,7 @@ pub struct SubmitResponse {
     /// Source of the estimate.
     pub estimate_source: WireWord<JobEstimateSource>,
     /// Wall-clock time from the start after which the job is ended: the time limit of the request, where
-    /// the policy enforces one.
+    /// the policy enforces one, or that of the site for such jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_s: Option<f64>,
     /// Sources of the forecast, in words: `14 runs of this program in 3 batches and from your request, as at other sites`.
@@ -133,6 +133,9 @@ pub struct SubmitResponse {
     /// Why the forecast is in doubt, so that its bounds are wider. None if the last jobs of the class ran as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_doubt: Option<WireWord<ForecastDoubt>>,
+    /// Of a job whose run time cannot be predicted: the run times of its class, and its treatment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpredictable: Option<UnpredictableRun>,
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
@@ -251,6 +254,19 @@ pub enum ForecastDoubt {
     ChangedLonger,
     /// Two batches of the class in a row took less time than expected.
     ChangedShorter,
+}
+
+/// The run times of a class that cannot be predicted, and how the site treats a job of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnpredictableRun {
+    /// One in ten jobs of the class takes no longer.
+    pub low_s: f64,
+    /// One in ten jobs of the class takes longer.
+    pub high_s: f64,
+    /// The treatment: `none`, `no-promise`, `dedicated`, or `limit:4h` for a job that is ended after four hours.
+    pub action: String,
+    /// The same as a sentence.
+    pub text: String,
 }
 
 /// The forecast for a job.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::{ABANDONED_WAIT_CODE, ExceededLimit};
 
 use super::array::{TaskFailures, TasksOutlook};
-use super::decision::{JobEstimateSource, JobForecast, ReasonMessage, SubmitResponse};
+use super::decision::{
+    JobEstimateSource, JobForecast, ReasonMessage, SubmitResponse, UnpredictableRun,
+};
 use super::nodes::HostUseCause;
 use super::promise::{BrokenPromiseCause, PromiseOutcome};
 use super::request::JobSignal;
@@ -61,6 +63,9 @@ pub struct JobDetails {
     /// Why it is suspended, or about to be evicted, if it runs on a computer that others use now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<WireWord<HostUseCause>>,
+    /// Of a job whose run time cannot be predicted: the run times of its class, and its treatment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpredictable: Option<UnpredictableRun>,
     /// Expected start and end with their interval, and the probability of meeting the deadline, by what is known now. Only
     /// in a list with `expect`, of a job that is not over.
     #[serde(default, skip_serializing_if = "Option::is_none")]

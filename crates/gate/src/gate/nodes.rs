@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::{
-    EvictionCause, HostTerms, Instant, JobId, JobSpec, MaintenanceCalendar, NodeRange,
-    ResourceCounts, ResourceIndex, UserId,
+    EvictionCause, HostNameIndex, HostTerms, Instant, JobId, JobSpec, MaintenanceCalendar,
+    NodeRange, ResourceCounts, ResourceIndex, UserId,
 };
 use tollgate_policy::{JobPhase, LoginForecast, View};
 
@@ -205,6 +205,11 @@ impl Gate {
     /// submitted.
     pub fn note_request(&mut self, now: Instant, spec: &JobSpec, count: u64) {
         self.state.note_request(spec, count, now);
+    }
+
+    /// Sets aside the hosts of these names, and no other, before the gate is saved for a policy under other rules.
+    pub fn set_hosts_aside(&mut self, names: &[HostNameIndex]) {
+        self.state.set_hosts_aside(names);
     }
 
     /// Sets the licences of the site: which resources they are, and how many there are of each. The next

@@ -172,6 +172,7 @@ impl AdversarialDriver {
         // there.
         match self.by_host && draft.procs <= NODES_PER_WORKER {
             true => PlacementNeeds {
+                set_aside: false,
                 dedicated: false,
                 one_host,
                 units,
@@ -377,6 +378,7 @@ impl AdversarialDriver {
         let closes = closes.then(|| self.now + Span::from_secs(STAY_S));
         let gpus = if worker == 0 { N_UNITS } else { 0 };
         let terms = HostTerms {
+            is_set_aside: false,
             is_desktop: false,
             closes,
             devices: ResourceCounts::NONE.with(GPU, gpus),

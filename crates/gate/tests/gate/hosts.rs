@@ -193,6 +193,7 @@ fn sampled((procs, run_s, deadline_s, one_host, gpus, licences, _, host): JobSam
         estimate_s: run_s,
         deadline_s,
         needs: PlacementNeeds {
+            set_aside: false,
             dedicated: false,
             one_host,
             host: host.map(HostNameIndex),

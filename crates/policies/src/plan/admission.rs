@@ -38,6 +38,12 @@ const ONLY_DESKTOPS: Reason = Reason::Other(&OtherReason::new(
     "a promise rests on computers without users, or on desktops with 100 log-ins so far, and none of these can hold it",
 ));
 
+/// The job may run only on some of the hosts, which have too few processors together.
+const SET_ASIDE: Reason = Reason::Other(&OtherReason::new(
+    "set_aside",
+    "it asks for more processors than there are without those that are set aside for jobs of another kind",
+));
+
 /// A day, in seconds.
 const DAY_S: f64 = 86_400.0;
 
@@ -105,7 +111,8 @@ impl PlanPolicy {
             return Err(Reason::SHARE_USED_UP);
         }
         let group = job.group(view).promised(view);
-        if group.hosts != HostChoice::Any && !has_sure_host(view, &group) {
+        let on_desktops = [HostChoice::Promised, HostChoice::Dedicated].contains(&group.hosts);
+        if on_desktops && !has_sure_host(view, &group) {
             return Err(ONLY_DESKTOPS);
         }
         let test = PromiseTest::new(self.timetable_input(view, group.needs_hosts()));
@@ -192,6 +199,13 @@ impl PlanPolicy {
 /// Checks that the hosts that are there could hold a job if nothing else ran, from the first instant of
 /// those that close.
 fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
+    let is_set_aside = group.hosts == HostChoice::SetAside;
+    let is_open = |host: &&Host| host.terms.is_set_aside == is_set_aside;
+    let (open, others): (Vec<&Host>, Vec<&Host>) = view.hosts().iter().partition(is_open);
+    let n_procs = |hosts: &[&Host]| hosts.iter().map(|host| host.nodes.len).sum::<u32>();
+    if !others.is_empty() && n_procs(&open) < group.procs {
+        return Err(SET_ASIDE);
+    }
     let is_there = |host: &&Host| host.terms.closes.is_none() || view.n_up_in(host.nodes) > 0;
     let lasts = |host: &&Host| {
         let closes = host.terms.closes;
@@ -201,10 +215,10 @@ fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
         |host: &&Host| host.nodes.len >= group.procs && host.terms.devices.covers(&group.devices);
     let holds = |hosts: &[&Host]| match group.one_host {
         true => hosts.iter().any(suits),
-        false => hosts.iter().map(|host| host.nodes.len).sum::<u32>() >= group.procs,
+        false => n_procs(hosts) >= group.procs,
     };
     let is_requested = |host: &&Host| group.accepts_host(host.terms.name);
-    let there = view.hosts().iter().filter(is_there);
+    let there = open.into_iter().filter(is_there);
     let there: Vec<&Host> = there.filter(is_requested).collect();
     if there.is_empty() || !group.one_host && !holds(&there) {
         // Whatever comes may hold it.

@@ -16,6 +16,8 @@ pub(super) enum HostChoice {
     Promised,
     /// Hosts without users.
     Dedicated,
+    /// Hosts that are set aside, on which no job with another choice runs.
+    SetAside,
 }
 
 /// Until when jobs may run on a host.
@@ -27,6 +29,7 @@ pub(super) struct HostTimes {
     /// are not known.
     promised_until: Instant,
     pub(super) is_desktop: bool,
+    is_set_aside: bool,
 }
 
 impl HostTimes {
@@ -35,6 +38,7 @@ impl HostTimes {
         closes: Instant::MAX,
         promised_until: Instant::MAX,
         is_desktop: false,
+        is_set_aside: false,
     };
 
     pub(super) fn of(view: View<'_>, host: &Host) -> Self {
@@ -47,13 +51,17 @@ impl HostTimes {
             closes: host.terms.closes.unwrap_or(Instant::MAX),
             promised_until,
             is_desktop: host.terms.is_desktop,
+            is_set_aside: host.terms.is_set_aside,
         }
     }
 
     /// Returns the last end of jobs on the host: long ago if they never run there.
     pub(super) fn last_end(&self, hosts: HostChoice) -> Instant {
+        if self.is_set_aside != (hosts == HostChoice::SetAside) {
+            return Instant::ZERO;
+        }
         match hosts {
-            HostChoice::Any => self.closes,
+            HostChoice::Any | HostChoice::SetAside => self.closes,
             HostChoice::Promised => self.closes.min(self.promised_until),
             HostChoice::Dedicated if self.is_desktop => Instant::ZERO,
             HostChoice::Dedicated => self.closes,
@@ -83,7 +91,7 @@ pub(super) fn order_for(
 ) -> impl Iterator<Item = usize> {
     let first = match hosts {
         HostChoice::Any => 0,
-        HostChoice::Promised | HostChoice::Dedicated => n_desktops,
+        HostChoice::Promised | HostChoice::Dedicated | HostChoice::SetAside => n_desktops,
     };
     (first..n_hosts).chain(0..first)
 }

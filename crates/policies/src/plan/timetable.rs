@@ -77,7 +77,10 @@ impl JobGroup {
     pub(super) fn promised(self, view: View<'_>) -> Self {
         let hosts = match self.hosts {
             HostChoice::Any if view.has_desktops() => HostChoice::Promised,
-            HostChoice::Any | HostChoice::Promised | HostChoice::Dedicated => self.hosts,
+            HostChoice::Any
+            | HostChoice::Promised
+            | HostChoice::Dedicated
+            | HostChoice::SetAside => self.hosts,
         };
         Self { hosts, ..self }
     }

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{
-    Credits, HostTerms, Instant, JobId, JobSpec, MAX_RESOURCES, NodeId, NodeRange, PlacementNeeds,
-    ResourceCounts, ResourceIndex,
+    Credits, HostNameIndex, HostTerms, Instant, JobId, JobSpec, MAX_RESOURCES, NodeId, NodeRange,
+    PlacementNeeds, ResourceCounts, ResourceIndex,
 };
 
 use crate::context::InvariantViolation;
@@ -169,10 +169,13 @@ impl ClusterState {
         needs.units.minus(&self.licences_of(needs))
     }
 
-    /// Returns true if it matters on which hosts a job without needs runs, because one of them closes, or people work at
-    /// it.
+    /// Returns true if it matters on which hosts a job without needs runs, because one of them closes, is set aside, or people work
+    /// at it.
     pub fn has_distinct_hosts(&self) -> bool {
-        let differs = |host: &Host| host.terms.closes.is_some() || host.terms.is_desktop;
+        let differs = |host: &Host| {
+            let terms = &host.terms;
+            terms.closes.is_some() || terms.is_desktop || terms.is_set_aside
+        };
         let mut hosts = self.hosts.iter();
         hosts.any(|host| differs(host) && self.n_up_in(host.nodes) > 0)
     }
@@ -205,6 +208,21 @@ impl ClusterState {
     pub fn set_closing(&mut self, nodes: NodeRange, closes: Instant) {
         if let Some(host) = self.host_of(nodes) {
             self.hosts[host].terms.closes = Some(closes);
+        }
+    }
+
+    /// Sets aside the hosts of these names, and no other. Without any, waiting jobs run on all hosts.
+    pub fn set_hosts_aside(&mut self, names: &[HostNameIndex]) {
+        for host in &mut self.hosts {
+            let name = host.terms.name;
+            host.terms.is_set_aside = name.is_some_and(|name| names.contains(&name));
+        }
+        if names.is_empty() {
+            let waiting = self
+                .jobs
+                .iter_mut()
+                .filter(|job| job.phase == JobPhase::Queued);
+            waiting.for_each(|job| job.spec.needs.set_aside = false);
         }
     }
 

@@ -117,6 +117,6 @@ fn altered(result: &CommandResult) -> Option<(bool, &SubmitOutcome)> {
 }
 
 fn alter_response(job: u64, altered: bool, outcome: &SubmitOutcome) -> AlterResponse {
-    let answer = convert::submit_response(Some(job), outcome, None);
+    let answer = convert::submit_response(Some(job), outcome);
     AlterResponse { altered, answer }
 }

@@ -33,37 +33,34 @@ pub(super) async fn submit_batch(
         let expected = format!("at least one job, and at most {MAX_BATCH}");
         return Err(ApiError::field("jobs", &expected));
     }
-    let (mut new_jobs, mut answers, mut limits) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut new_jobs, mut answers) = (Vec::new(), Vec::new());
     for (at, job) in jobs.into_iter().enumerate() {
         let in_batch = |error: ApiError| error.within(&format!("jobs[{at}]"));
         let request = with_common(job, &common).map_err(in_batch)?;
         let request = with_file_names(&service, request, peer.user).await;
         let request = request.map_err(in_batch)?;
-        let time_limit_s = service.enforced_time_limit(&request);
         let (reply, answer) = oneshot::channel();
         let job = new_job(&service, request, peer.user, reply).map_err(in_batch)?;
         new_jobs.push(job);
         answers.push(answer);
-        limits.push(time_limit_s);
     }
     let request = ControllerRequest::Submit { jobs: new_jobs };
-    let (time_limits, service_of_answer) = (limits.clone(), service.clone());
+    let service_of_answer = service.clone();
     let request = keyed.wrap(request, move |results| {
-        let jobs = results.iter().zip(&time_limits).map(|(result, limit)| {
+        let jobs = results.iter().map(|result| {
             let (job, outcome) = submitted(result)?;
-            Some(service_of_answer.submit_response(Some(job), outcome, *limit))
+            Some(service_of_answer.submit_response(Some(job), outcome))
         });
         let jobs = jobs.collect::<Option<Vec<_>>>()?;
         Some((StatusCode::CREATED, Json(BatchResponse { jobs })))
     });
     service.controller_handle.send(request);
     let mut responses = Vec::new();
-    for (answer, time_limit_s) in answers.into_iter().zip(limits) {
+    for answer in answers {
         let Some(submitted) = receive(answer).await? else {
             return keyed.stored(&service).await;
         };
-        let response =
-            service.submit_response(Some(submitted.job), &submitted.answer, time_limit_s);
+        let response = service.submit_response(Some(submitted.job), &submitted.answer);
         service.metrics.record_decision(&response.decision);
         responses.push(response);
     }

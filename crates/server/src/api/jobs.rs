@@ -188,6 +188,7 @@ pub(super) async fn explain(
     Ok(Json(JobExplanation {
         words: explanation_sentences(&job, task_outlook.as_ref(), predecessor, queueing.as_ref())
             .into_iter()
+            .chain(job.unpredictable.as_ref().map(|run| run.text.clone()))
             .chain(attempt_sentences(&attempts))
             .chain(eviction_sentences(&evictions, &abandonments))
             .chain(granted)

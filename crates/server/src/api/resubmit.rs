@@ -8,7 +8,6 @@ use axum::{Extension, Json};
 use tokio::sync::oneshot;
 use tollgate_client::types::{ResubmitRequest, SubmitResponse};
 use tollgate_gate::OnEviction;
-use tollgate_model::Span;
 use tollgate_service::{ArraySpec, Submission, SubmissionOptions, TaskRanges};
 use tollgate_store::{JobFilter, JobProgram, JobRow, StoredProgram};
 
@@ -58,8 +57,6 @@ pub(super) async fn resubmit(
         ..submission(&row, &program, array)?
     };
     check_size(&service, &submission)?;
-    let time_limit_s = program.time_limit.map(Span::as_secs_f64);
-    let time_limit_s = time_limit_s.filter(|_| service.info.enforces_time_limits);
     let (reply, verdict) = oneshot::channel();
     let job = NewJob {
         submission,
@@ -67,11 +64,12 @@ pub(super) async fn resubmit(
         program: Box::new(JobProgram {
             begin: None,
             claim_key: None,
+            unpredictable: None,
             ..program
         }),
         reply,
     };
-    submit_new(service, keyed, job, verdict, time_limit_s).await
+    submit_new(service, keyed, job, verdict).await
 }
 
 /// Returns what a rejected job would get now; None if an earlier version took it up.
@@ -93,19 +91,13 @@ pub(super) async fn quote_again(
         deadline: row.due.map(|due| due.since(row.submit)),
         ..submission
     };
-    let time_limit = submission.options.time_limit.map(Span::as_secs_f64);
-    let time_limit_s = time_limit.filter(|_| service.info.enforces_time_limits);
     let outcome = query_controller(service, |reply| ControllerRequest::Quote {
         submission,
         times: RequestedTimes { due, begin: None },
         with_levels: false,
         reply,
     });
-    Ok(Some(service.submit_response(
-        None,
-        &outcome.await?,
-        time_limit_s,
-    )))
+    Ok(Some(service.submit_response(None, &outcome.await?)))
 }
 
 /// Returns the failed tasks of an array; None for a job of its own that has failed.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Json;
 use tokio::sync::oneshot;
 use tollgate_batch_engine::BatchSystem;
-use tollgate_client::types::{JobRequest, SubmitResponse};
+use tollgate_client::types::SubmitResponse;
 use tollgate_model::{Market, Span};
 use tollgate_service::{ServiceClock, SubmitOutcome};
 use tollgate_store::{StoreError, StoreReader};
@@ -65,25 +65,16 @@ pub struct ApiState {
 }
 
 impl ApiState {
-    /// Returns the time limit of a job, if the policy enforces it.
-    pub(super) fn enforced_time_limit(&self, request: &JobRequest) -> Option<f64> {
-        request
-            .time_limit_s
-            .filter(|_| self.info.enforces_time_limits)
-    }
-
-    /// Returns the response to a submission or a quote that was decided just now. `time_limit_s` is the enforced
-    /// time limit.
+    /// Returns the response to a submission or a quote that was decided just now.
     pub(super) fn submit_response(
         &self,
         id: Option<u64>,
         answer: &SubmitOutcome,
-        time_limit_s: Option<f64>,
     ) -> SubmitResponse {
         let ahead = answer.spec.submit.since((self.clock)());
         SubmitResponse {
             clock_ahead_s: ServiceClock::notable(ahead).map(Span::as_secs_f64),
-            ..convert::submit_response(id, answer, time_limit_s)
+            ..convert::submit_response(id, answer)
         }
     }
 }
@@ -95,8 +86,6 @@ pub struct ServiceInfo {
     pub policy: String,
     /// The site's rules for promises.
     pub promises: PromiseTerms,
-    /// Whether jobs are ended at their time limits.
-    pub enforces_time_limits: bool,
     /// Directory of the outputs that are kept of tasks on other hosts; None if none are.
     pub outputs: Option<PathBuf>,
     /// The names of the targets of notices.

@@ -33,35 +33,28 @@ pub(super) async fn submit(
     let Json(request) = request?;
     may_submit(&peer)?;
     let request = with_file_names(&service, request, peer.user).await?;
-    let time_limit_s = service.enforced_time_limit(&request);
     let (reply, verdict) = oneshot::channel();
     let job = new_job(&service, request, peer.user, reply)?;
-    submit_new(service, keyed, job, verdict, time_limit_s).await
+    submit_new(service, keyed, job, verdict).await
 }
 
-/// Submits a job whose reply comes as `verdict`, and answers. `time_limit_s` is its enforced time limit.
+/// Submits a job whose reply comes as `verdict`, and answers.
 pub(super) async fn submit_new(
     service: ApiState,
     keyed: KeyedPeer,
     job: NewJob,
     verdict: oneshot::Receiver<Result<SubmittedJob, RequestError>>,
-    time_limit_s: Option<f64>,
 ) -> Result<Answer<SubmitResponse>, ApiError> {
     let service_of_answer = service.clone();
     let request = keyed.wrap(ControllerRequest::submit(job), move |results| {
         let (job, outcome) = submitted(results.first()?)?;
-        Some(submit_answer(
-            &service_of_answer,
-            job,
-            outcome,
-            time_limit_s,
-        ))
+        Some(submit_answer(&service_of_answer, job, outcome))
     });
     service.controller_handle.send(request);
     let Some(SubmittedJob { job, answer }) = receive(verdict).await? else {
         return keyed.stored(&service).await;
     };
-    let (status, answer) = submit_answer(&service, job, &answer, time_limit_s);
+    let (status, answer) = submit_answer(&service, job, &answer);
     service.metrics.record_decision(&answer.decision);
     Ok((status, answer))
 }
@@ -108,13 +101,8 @@ pub(super) fn submitted(result: &CommandResult) -> Option<(u64, &SubmitOutcome)>
     }
 }
 
-fn submit_answer(
-    service: &ApiState,
-    job: u64,
-    outcome: &SubmitOutcome,
-    time_limit_s: Option<f64>,
-) -> Answer<SubmitResponse> {
-    let answer = service.submit_response(Some(job), outcome, time_limit_s);
+fn submit_answer(service: &ApiState, job: u64, outcome: &SubmitOutcome) -> Answer<SubmitResponse> {
+    let answer = service.submit_response(Some(job), outcome);
     let status = match answer.decision == JobDecision::Rejected {
         true => StatusCode::OK,
         false => StatusCode::CREATED,
@@ -161,7 +149,6 @@ pub(super) async fn quote(
         return Err(ApiError::field("after, held", expected));
     }
     check_size(&service, &submission)?;
-    let time_limit_s = service.enforced_time_limit(&request);
     if submission.reserve_for.is_none() {
         let began = Instant::now();
         let answer = query_controller(&service, |reply| ControllerRequest::Quote {
@@ -172,7 +159,7 @@ pub(super) async fn quote(
         })
         .await?;
         service.metrics.record_quote(began.elapsed());
-        return Ok(Json(service.submit_response(None, &answer, time_limit_s)));
+        return Ok(Json(service.submit_response(None, &answer)));
     }
     may_submit(&peer)?;
     let (reply, reserved) = oneshot::channel();
@@ -185,12 +172,12 @@ pub(super) async fn quote(
     let request = keyed.wrap(request, move |results| {
         let (job, outcome) = submitted(results.first()?)?;
         let id = outcome.reserved_until.map(|_| job);
-        let answer = service_of_answer.submit_response(id, outcome, time_limit_s);
+        let answer = service_of_answer.submit_response(id, outcome);
         Some((StatusCode::OK, Json(answer)))
     });
     service.controller_handle.send(request);
     match receive(reserved).await? {
-        Some((id, answer)) => Ok(Json(service.submit_response(id, &answer, time_limit_s))),
+        Some((id, answer)) => Ok(Json(service.submit_response(id, &answer))),
         None => Ok(keyed.stored(&service).await?.1),
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tollgate_client::private_file::PrivateFileError;
 use tollgate_model::Market;
 use tollgate_policy::PolicyError;
-use tollgate_service::{RetryError, UnknownSelectPolicy};
+use tollgate_service::{RetryError, UnknownSelectPolicy, UnpredictableActionError};
 
 use crate::notices::BadNoticeSettings;
 
@@ -62,6 +62,9 @@ pub enum ConfigError {
     /// The choice among idle computers does not exist.
     #[error("desktops.choose: {0}")]
     SelectPolicy(UnknownSelectPolicy),
+    /// The treatment of jobs whose run time cannot be predicted does not exist.
+    #[error("unpredictable.action: {0}")]
+    Unpredictable(UnpredictableActionError),
     /// The power of a computer is no power.
     #[error("desktops.power.{group}: expected 0 <= asleep <= idle <= active, in watts")]
     Power {

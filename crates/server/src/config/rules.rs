@@ -28,6 +28,7 @@ impl ServiceConfig {
         Ok(AdmissionRules {
             evictions: self.desktops.retry(&policy)?,
             choose: self.desktops.choice(&policy)?,
+            unpredictable: self.unpredictable.terms(&policy)?,
             policy,
             shadow: shadow
                 .map(|words| one_policy(registry, "shadow", words, market))

@@ -86,6 +86,7 @@ fn plan(
 ) -> SubmissionOptions {
     let need = DependencyCondition::Success;
     SubmissionOptions {
+        unpredictable: Default::default(),
         give_up: None,
         array: tasks.map(|last| ArraySpec {
             tasks: TaskRanges::new(0, last),
@@ -152,6 +153,7 @@ fn step() -> impl Strategy<Value = RecoveryStep> {
 
 fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
+        unpredictable: Default::default(),
         choose: None,
         evictions: RetryPolicy::forever(),
         policy: builtin_registry().named(policy).unwrap(),
@@ -292,6 +294,7 @@ impl RecoveryService {
             .collect();
         let step = self.core.step(self.now, &commands);
         let program = JobProgram {
+            unpredictable: Default::default(),
             give_up: None,
             argv: vec!["true".to_owned()],
             script: None,

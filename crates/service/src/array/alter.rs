@@ -52,6 +52,7 @@ impl Core {
         submission.deadline = array.due().map(|due| due.since(submitted));
         submission.options.array = Some(plan.clone());
         let changed = change.apply(&submission, self.now.since(submitted));
+        let changed = self.treated(&changed).into_owned();
         let is_limit_new = plan.max_at_once.is_some() && limit_before.is_none();
         if is_limit_new && waiting.n_promised > 0 && changed.deadline.is_some() {
             return Err(CommandError::LimitOfPromised);

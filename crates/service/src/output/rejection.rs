@@ -31,6 +31,8 @@ pub enum RejectReason {
     UnknownHost(HostMismatch),
     /// The job names resources, a host or a single host, and the policy chooses no hosts.
     HostsUnplanned,
+    /// Its run time cannot be predicted, and the site promises nothing of such jobs.
+    Unpredictable,
 }
 
 /// Too little of a generic resource.
@@ -49,6 +51,8 @@ pub struct HostMismatch {
     pub host: String,
     /// The names of the hosts, in order.
     pub known: Vec<String>,
+    /// Whether there is a host of that name, for jobs of another kind.
+    pub is_set_aside: bool,
 }
 
 /// Maximum number of names that [`HostMismatch`] shows.
@@ -57,7 +61,14 @@ const MAX_SHOWN_HOSTS: usize = 8;
 /// Formats the mismatch to follow the word "rejected:".
 impl fmt::Display for HostMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no host is called {}", self.host)?;
+        match self.is_set_aside {
+            true => write!(
+                f,
+                "{} is set aside for jobs whose run time cannot be predicted",
+                self.host
+            )?,
+            false => write!(f, "no host is called {}", self.host)?,
+        }
         let shown = self.known.len().min(MAX_SHOWN_HOSTS);
         match (&self.known[..shown], self.known.len() - shown) {
             ([], _) => Ok(()),
@@ -98,6 +109,7 @@ impl RejectReason {
             Self::Resource(_) => "no_resource",
             Self::UnknownHost(_) => "unknown_host",
             Self::HostsUnplanned => "hosts_unplanned",
+            Self::Unpredictable => "unpredictable",
         }
     }
 }
@@ -119,6 +131,7 @@ pub fn text_of_reason(key: &str) -> String {
         "holds" => return RejectReason::ReservationLimit.to_string(),
         "malformed" => return RejectReason::Malformed.to_string(),
         "hosts_unplanned" => return RejectReason::HostsUnplanned.to_string(),
+        "unpredictable" => return RejectReason::Unpredictable.to_string(),
         unknown => unknown,
     };
     text.to_owned()
@@ -162,6 +175,9 @@ impl fmt::Display for RejectReason {
                 )
             }
             Self::UnknownHost(mismatch) => mismatch.fmt(f),
+            Self::Unpredictable => f.write_str(
+                "its run time cannot be predicted, and this site promises no deadline of such jobs",
+            ),
             Self::HostsUnplanned => f.write_str(
                 "this service's policy chooses no hosts, so it counts no resources; `plan` does",
             ),

@@ -25,6 +25,8 @@ pub(in crate::plan) fn cluster(
     for &(procs, gpus, closes) in hosts {
         let nodes = state.add_nodes(procs);
         let terms = HostTerms {
+            // The fifth host is set aside.
+            is_set_aside: state.hosts().len() == 4,
             // People work at the fourth host.
             is_desktop: state.hosts().len() == 3,
             closes: closes.map(at),
@@ -236,7 +238,7 @@ fn a_job_for_one_host_waits_for_one_with_room() {
 /// Hosts of which some close, some of them late enough for many waves.
 pub(in crate::plan) fn hosts() -> impl Strategy<Value = Vec<Host>> {
     let closes = prop_oneof![2 => Just(None), 1 => (1i64..1000).prop_map(Some)];
-    prop::collection::vec((1u32..5, 0u8..3, closes), 1..5)
+    prop::collection::vec((1u32..5, 0u8..3, closes), 1..6)
 }
 
 /// Windows that begin after each other.
@@ -261,6 +263,7 @@ pub(in crate::plan) fn any_group() -> impl Strategy<Value = JobGroup> {
         Just(HostChoice::Any),
         Just(HostChoice::Promised),
         Just(HostChoice::Dedicated),
+        Just(HostChoice::SetAside),
     ];
     let needs = (any::<bool>(), 0u8..3, 0u8..2, host, hosts);
     (1u32..5, count, 1i64..20, 0i64..10, needs).prop_map(

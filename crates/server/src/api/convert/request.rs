@@ -100,6 +100,7 @@ fn submission_options(
         later.job == earlier.job && (is_wider || later.condition == earlier.condition)
     });
     Ok(SubmissionOptions {
+        unpredictable: None,
         array,
         partial: request.partial,
         dependencies: after,
@@ -408,6 +409,7 @@ pub(in crate::api) fn program(
         return Err(ApiError::field("command", "a program and its arguments"));
     }
     Ok(JobProgram {
+        unpredictable: None,
         argv: request.command,
         script: request.script.map(LaunchScript::new),
         env: request.env.into_iter().collect(),

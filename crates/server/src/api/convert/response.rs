@@ -7,22 +7,22 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     AccountEntry, ArrayStatus, BrokenPromiseCause, ForecastDoubt, ForecastPart, JobDecision,
     JobDetails, JobEstimateSource, JobForecast, JobOffer, JobSignal, OfferChange, PromiseOutcome,
-    ReasonMessage, SubmitResponse, TaskRangeDecision, WaitReason, WireWord,
+    ReasonMessage, SubmitResponse, TaskRangeDecision, UnpredictableRun, WaitReason, WireWord,
 };
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
 use tollgate_service::{
-    AdmissionState, BeliefBasis, Doubt, EstimateSource, JobPrediction, OfferAxis, WaitCause,
+    AdmissionState, BeliefBasis, Doubt, EstimateSource, JobPrediction, OfferAxis,
+    UnpredictableAction, UnpredictableJob, WaitCause,
 };
 use tollgate_store::{JobProgram, JobRow};
 
 use crate::output_name::{self, AttemptFacts};
 use crate::user_names::{UserFacts, UserNames};
 
-/// Returns the response to a submission. `time_limit_s` is the enforced time limit.
+/// Returns the response to a submission.
 pub(in crate::api) fn submit_response(
     id: Option<u64>,
     answer: &tollgate_service::SubmitOutcome,
-    time_limit_s: Option<f64>,
 ) -> SubmitResponse {
     let (decision, price, reasons) = decision_of(&answer.admission);
     let parts = answer.groups.iter().map(|part| {
@@ -61,10 +61,11 @@ pub(in crate::api) fn submit_response(
         },
         estimate_s: answer.spec.estimate.as_secs_f64(),
         estimate_source: estimate_source(answer.source).into(),
-        time_limit_s,
+        time_limit_s: answer.time_limit.map(Span::as_secs_f64),
         forecast_from: answer.basis.to_string(),
         forecast_parts: forecast_parts(&answer.basis),
         forecast_doubt: forecast_doubt(&answer.basis),
+        unpredictable: answer.unpredictable.as_ref().map(unpredictable_run),
         expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
             .offers
@@ -164,6 +165,15 @@ pub(in crate::api) fn forecast_doubt(basis: &BeliefBasis) -> Option<WireWord<For
     Some(doubt.into())
 }
 
+fn unpredictable_run(found: &UnpredictableJob) -> UnpredictableRun {
+    UnpredictableRun {
+        low_s: found.low.as_secs_f64(),
+        high_s: found.high.as_secs_f64(),
+        action: found.action.to_string(),
+        text: found.to_string(),
+    }
+}
+
 /// Returns the forecast for a job.
 pub(in crate::api) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     JobForecast {
@@ -207,7 +217,18 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
     let submit_host = text(|program| &program.submit_host);
     let options = program.as_ref().and_then(|program| program.repeat.clone());
     let options = options.unwrap_or_default();
-    let time_limit = program.as_ref().and_then(|program| program.time_limit);
+    let unpredictable = program.as_ref().and_then(|program| program.unpredictable);
+    let requested = program.as_ref().and_then(|program| program.time_limit);
+    let of_site = match unpredictable.map(|found| found.action) {
+        Some(UnpredictableAction::Limit(limit)) => Some(limit),
+        Some(
+            UnpredictableAction::None
+            | UnpredictableAction::NoPromise
+            | UnpredictableAction::Dedicated,
+        )
+        | None => None,
+    };
+    let time_limit = requested.into_iter().chain(of_site).min();
     let time_limit_s = time_limit.map(Span::as_secs_f64);
     let signal = program.as_ref().and_then(|program| program.signal);
     let memory_bytes = program.as_ref().and_then(|program| program.memory);
@@ -232,6 +253,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         comment,
         waits_for: None,
         suspended: None,
+        unpredictable: unpredictable.as_ref().map(unpredictable_run),
         expected: None,
         exit_code: row.status.as_deref().and_then(exit_code),
         exit_signal: row.status.as_deref().and_then(exit_signal),

@@ -181,6 +181,7 @@ impl TestCluster {
 
 pub(crate) fn rules(policy: &str, market: Market) -> AdmissionRules {
     AdmissionRules {
+        unpredictable: Default::default(),
         choose: None,
         evictions: RetryPolicy::forever(),
         policy: builtin_registry().parse_list(policy).unwrap().remove(0),
@@ -219,6 +220,7 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
 
 pub(crate) fn program(words: &[&str]) -> JobProgram {
     JobProgram {
+        unpredictable: Default::default(),
         give_up: None,
         argv: words.iter().map(|&word| word.to_owned()).collect(),
         script: None,

@@ -104,7 +104,6 @@ impl TestService {
                     least: LEAST,
                     ..PromiseTerms::new(otherwise, &rules)
                 },
-                enforces_time_limits: rules.enforces_time_limits(),
                 notice_targets: Vec::new(),
                 batch_system: None,
                 outputs: None,

@@ -212,6 +212,7 @@ impl ServiceSimulation {
             _ => Otherwise::Reject,
         };
         SubmissionOptions {
+            unpredictable: Default::default(),
             give_up: None,
             array,
             dependencies: after,

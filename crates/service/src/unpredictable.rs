@@ -1,0 +1,84 @@
+//! The treatment of jobs whose run time cannot be predicted.
+//!
+//! A job is judged once, as it is submitted or comes to its turn, and its treatment stays: its time limit, its hosts and its
+//! deadline do not change as more becomes known of its class. Jobs that the hosts for dedicated ones cannot take run
+//! elsewhere, without a promise.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use tollgate_forecast::{UnpredictableAction, UnpredictableJob, UnpredictableRule};
+use tollgate_model::Span;
+
+use crate::command::Submission;
+use crate::core::Core;
+
+/// The rule of a site for jobs whose run time cannot be predicted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UnpredictableTerms {
+    /// Their recognition and treatment.
+    pub rule: UnpredictableRule,
+    /// The names of the hosts that are set aside for them, where they are to run on dedicated ones.
+    pub hosts: BTreeSet<String>,
+}
+
+impl UnpredictableTerms {
+    /// Returns the names of the hosts that are set aside.
+    pub(crate) fn hosts_aside(&self) -> impl Iterator<Item = &str> {
+        let is_dedicated = self.rule.action == UnpredictableAction::Dedicated;
+        let hosts = self.hosts.iter().filter(move |_| is_dedicated);
+        hosts.map(String::as_str)
+    }
+
+    /// Returns whether a host is set aside.
+    pub(crate) fn sets_aside(&self, host: &str) -> bool {
+        self.hosts_aside().any(|name| name == host)
+    }
+}
+
+impl Core {
+    /// Returns a submission as the site treats it: one whose run time cannot be predicted has the treatment of such jobs.
+    pub(crate) fn treated<'a>(&self, submission: &'a Submission) -> Cow<'a, Submission> {
+        let found = submission
+            .options
+            .unpredictable
+            .or_else(|| self.judge(submission));
+        if found.is_none() {
+            return Cow::Borrowed(submission);
+        }
+        let mut treated = submission.clone();
+        treated.options.unpredictable = found;
+        if let Some(UnpredictableAction::Limit(limit)) = found.map(|found| found.action) {
+            let shorter = |own: Option<Span>| own.map_or(limit, |own| own.min(limit));
+            treated.options.time_limit = Some(shorter(treated.options.time_limit));
+            treated.estimate = treated.estimate.map(|estimate| estimate.min(limit));
+        }
+        Cow::Owned(treated)
+    }
+
+    fn judge(&self, submission: &Submission) -> Option<UnpredictableJob> {
+        let facts = self.classes.find(&submission.into());
+        let belief = self.belief_of(submission, &facts, None);
+        let found = self.rules.unpredictable.rule.judge(&belief)?;
+        let is_dedicated = found.action == UnpredictableAction::Dedicated;
+        Some(match is_dedicated && !self.fits_set_aside(submission) {
+            true => UnpredictableJob {
+                action: UnpredictableAction::NoPromise,
+                ..found
+            },
+            false => found,
+        })
+    }
+
+    /// Returns whether the hosts that are set aside can take a job.
+    fn fits_set_aside(&self, submission: &Submission) -> bool {
+        let view = self.gate.view(self.now);
+        let hosts = view.hosts().iter();
+        let set_aside = hosts.filter(|host| host.terms.is_set_aside);
+        let n_procs: u32 = set_aside.map(|host| view.n_up_in(host.nodes)).sum();
+        let named = submission.options.host.as_ref();
+        n_procs >= submission.procs
+            && named.is_none_or(|host| self.rules.unpredictable.sets_aside(host))
+    }
+}
