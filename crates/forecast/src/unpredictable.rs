@@ -32,8 +32,8 @@ pub struct UnpredictableRule {
     pub spread: f64,
 }
 
-/// The spread of the default rule: from a minute to an hour and forty minutes.
-pub const DEFAULT_SPREAD: f64 = 100.0;
+/// The spread of the default rule: from a minute to five hours.
+pub const DEFAULT_SPREAD: f64 = 300.0;
 
 /// The default: such jobs are recognised, and run like others.
 impl Default for UnpredictableRule {

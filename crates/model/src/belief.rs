@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Distribution, NodeSpeed};
+use crate::{Distribution, NodeSpeed, Span};
 
 /// Number of [`CORRELATIONS`].
 pub const N_CORRELATIONS: usize = 8;
@@ -36,6 +36,15 @@ impl RuntimeBelief {
     pub fn at_speed(&self, speed: NodeSpeed) -> Self {
         Self {
             distribution: self.distribution.at_speed(speed),
+            ..*self
+        }
+    }
+
+    /// Returns the belief about a job that is ended at a limit.
+    #[must_use]
+    pub fn ended_at(&self, limit: Span) -> Self {
+        Self {
+            distribution: self.distribution.ended_at(limit),
             ..*self
         }
     }

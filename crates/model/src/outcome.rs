@@ -37,6 +37,8 @@ pub struct Outcome {
     pub utility: Credits,
     /// True if the job was killed at its own limit, before its work was done.
     pub killed: bool,
+    /// True if its run time could not be predicted at its submission.
+    pub unpredictable: bool,
 }
 
 /// The interval in which a job ran.
@@ -133,6 +135,7 @@ mod tests {
 
     fn finished_at(finish: Instant) -> Outcome {
         Outcome {
+            unpredictable: false,
             submit: Instant::from_secs(10),
             runtime: Span::from_secs(2),
             task_runtime: Span::from_secs(2),

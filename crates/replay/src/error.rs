@@ -8,6 +8,7 @@ use tollgate_trace::record_filter::DatelessRecord;
 use tollgate_workload::WorkloadConfigError;
 
 use crate::input::ReplayMachine;
+use crate::trial::TreatmentTrial;
 
 /// An error that prevents a replay.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,16 @@ pub enum ReplayError {
     /// Speeds of another number of nodes.
     #[error(transparent)]
     Speeds(#[from] SpeedCountError),
+    /// A treatment of unpredictable jobs that the policy or the machine does not allow.
+    #[error("`{treatment}` with policy `{policy}`: expected {expected}")]
+    Treatment {
+        /// The treatment.
+        treatment: TreatmentTrial,
+        /// The policy with its parameters.
+        policy: String,
+        /// The expectation.
+        expected: &'static str,
+    },
     /// A record with too few jobs for its windows.
     #[error("{windows} windows need at least {needed} jobs, and the record has {jobs}")]
     FewJobs {

@@ -79,6 +79,15 @@ pub struct PolicyKeys<'a> {
     sla_pct_deviation: Option<f64>,
     reliability_pct_mean: Option<f64>,
     reliability_pct_deviation: Option<f64>,
+    /// The treatment of jobs whose run time cannot be predicted, and what became of them. Null if they are not recognised.
+    unpredictable_action: Option<String>,
+    unpredictable_jobs: Option<u64>,
+    unpredictable_kept: Option<u64>,
+    unpredictable_broken: Option<u64>,
+    unpredictable_in_time_pct: Option<f64>,
+    unpredictable_ended: Option<u64>,
+    unpredictable_work_s: Option<f64>,
+    unpredictable_lost_work_s: Option<f64>,
 }
 
 impl<'a> PolicyKeys<'a> {
@@ -93,6 +102,7 @@ impl<'a> PolicyKeys<'a> {
         seeds: Option<SeedStatistics>,
     ) -> Self {
         let books = &measured.books;
+        let unpredictable = answer.treatment.map(|_| &measured.unpredictable);
         let (waits, responses) = (measured.wait_quantiles, measured.response_quantiles);
         let p90 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p90.as_secs_f64());
         let p95 = |quantiles: Option<UpperQuantiles>| Some(quantiles?.p95.as_secs_f64());
@@ -134,6 +144,14 @@ impl<'a> PolicyKeys<'a> {
             sla_pct_deviation: seeds.map(|over| over.sla_pct.deviation),
             reliability_pct_mean: seeds.map(|over| over.reliability_pct.mean),
             reliability_pct_deviation: seeds.map(|over| over.reliability_pct.deviation),
+            unpredictable_action: answer.treatment.map(|treatment| treatment.to_string()),
+            unpredictable_jobs: unpredictable.map(|jobs| jobs.books.submitted()),
+            unpredictable_kept: unpredictable.map(|jobs| jobs.books.kept()),
+            unpredictable_broken: unpredictable.map(|jobs| jobs.books.broken()),
+            unpredictable_in_time_pct: unpredictable.and_then(|jobs| jobs.books.in_time_pct()),
+            unpredictable_ended: unpredictable.map(|jobs| jobs.ended),
+            unpredictable_work_s: unpredictable.map(|jobs| jobs.work_s),
+            unpredictable_lost_work_s: unpredictable.map(|jobs| jobs.lost_work_s),
         }
     }
 }

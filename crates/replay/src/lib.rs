@@ -12,6 +12,7 @@
 //! | [`calibration`] | what was promised against what was kept |
 //! | [`groups`], [`windows`] | the results by queue, user or size, and over windows of the record |
 //! | [`parallel`] | work on several threads, whose results come in order |
+//! | [`trial`] | the treatments of unpredictable jobs that are compared |
 //! | [`error`] | errors |
 //!
 //! The command line and the module for Python stand on this crate, so that both give the same bytes.
@@ -28,6 +29,7 @@ pub mod rows;
 pub mod run;
 pub mod settings;
 pub mod table;
+pub mod trial;
 pub mod windows;
 
 pub use csv_rows::JobCsvWriter;
@@ -37,3 +39,4 @@ pub use input::{MachineSizeSource, ReplayInput, ReplayMachine, default_record};
 pub use rows::{ReplayedJob, ReplayedJobs};
 pub use run::{PolicyAnswer, RunControl, run_policies};
 pub use settings::{NodeCount, ReplaySettings, choose_policies};
+pub use trial::{TreatmentTrial, TreatmentTrialError};

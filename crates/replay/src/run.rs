@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use tollgate_forecast::UnpredictableRule;
 use tollgate_model::{Outcome, PenaltyLimit};
 use tollgate_policy::PolicySpec;
 use tollgate_risk::{ObjectiveTotals, Objectives};
@@ -13,6 +14,7 @@ use crate::groups::{GroupAnswer, GroupedJobs};
 use crate::input::{ReplayInput, ReplayMachine};
 use crate::parallel::run_in_order;
 use crate::settings::ReplaySettings;
+use crate::trial::TreatmentTrial;
 use crate::windows::{self, WindowRisk};
 
 /// The number of jobs between two reports of progress.
@@ -35,6 +37,8 @@ pub struct PolicyAnswer {
     pub policy: String,
     /// True if jobs share nodes or are paused.
     pub shares_nodes: bool,
+    /// The treatment of jobs whose run time cannot be predicted; None if they are not recognised.
+    pub treatment: Option<TreatmentTrial>,
     /// Size of the machine.
     pub nodes: u32,
     /// The results with the first seed.
@@ -47,6 +51,16 @@ pub struct PolicyAnswer {
     pub risk: Option<WindowRisk>,
     /// The calibration of promises with the first seed, if requested.
     pub calibration: Option<PromiseCalibration>,
+}
+
+impl PolicyAnswer {
+    /// Returns the policy, and the treatment of jobs that cannot be predicted if several are compared.
+    pub fn label(&self) -> String {
+        match self.treatment {
+            None => self.policy.clone(),
+            Some(treatment) => format!("{}, {treatment}", self.policy),
+        }
+    }
 }
 
 /// Statistics over several seeds.
@@ -109,26 +123,18 @@ pub fn run_policies<E: From<ReplayError> + Send>(
         Some(windows) => Some(GroupedJobs::by_windows(windows, input.workload.len())),
         None => settings.by.map(|by| GroupedJobs::of(by, &input.workload)),
     };
-    let runs: Vec<(&ReplayMachine, &PolicySpec)> = input
-        .machines
-        .iter()
-        .flat_map(|machine| {
-            settings
-                .policies
-                .iter()
-                .map(move |policy| (machine, policy))
-        })
-        .collect();
+    let runs = all_runs(settings, input)?;
     let mut answers = Vec::with_capacity(runs.len());
     run_in_order(
         runs.len(),
         control.threads,
-        |n| {
-            let (machine, policy) = runs[n];
-            run_policy((settings, input), control, machine, policy).map_err(E::from)
-        },
+        |n| run_policy((settings, input), control, runs[n]).map_err(E::from),
         |n, (results, replay)| {
-            let (machine, policy) = runs[n];
+            let PolicyRun {
+                machine,
+                policy,
+                treatment,
+            } = runs[n];
             let groups = match (&grouped, &replay) {
                 (Some(grouped), Some(replay)) => {
                     grouped.measure(&replay.outcomes, machine.nodes, settings.market)
@@ -139,6 +145,7 @@ pub fn run_policies<E: From<ReplayError> + Send>(
             let answer = PolicyAnswer {
                 policy: policy.to_string(),
                 shares_nodes: policy.shares_nodes(),
+                treatment,
                 nodes: machine.nodes,
                 seeds: SeedStatistics::of(&results),
                 objectives: results
@@ -161,14 +168,53 @@ pub fn run_policies<E: From<ReplayError> + Send>(
     Ok(answers)
 }
 
+/// One of the runs of a replay.
+#[derive(Clone, Copy)]
+struct PolicyRun<'a> {
+    machine: &'a ReplayMachine,
+    policy: &'a PolicySpec,
+    treatment: Option<TreatmentTrial>,
+}
+
+/// Returns the runs of a replay: each policy on each machine, with each treatment.
+fn all_runs<'a>(
+    settings: &'a ReplaySettings,
+    input: &'a ReplayInput,
+) -> Result<Vec<PolicyRun<'a>>, ReplayError> {
+    let mut treatments: Vec<_> = settings.treatments.iter().copied().map(Some).collect();
+    if treatments.is_empty() {
+        treatments.push(None);
+    }
+    let mut runs = Vec::new();
+    for machine in &input.machines {
+        for policy in &settings.policies {
+            for &treatment in &treatments {
+                if let Some(trial) = treatment {
+                    trial.check(policy, machine.nodes)?;
+                }
+                runs.push(PolicyRun {
+                    machine,
+                    policy,
+                    treatment,
+                });
+            }
+        }
+    }
+    Ok(runs)
+}
+
 /// Runs one policy on one machine, with each seed. Returns a result a seed, and the replay with the
 /// first one if the settings need it.
 fn run_policy(
     (settings, input): (&ReplaySettings, &ReplayInput),
     control: &RunControl<'_>,
-    machine: &ReplayMachine,
-    policy: &PolicySpec,
+    run: PolicyRun<'_>,
 ) -> Result<(Vec<Objectives>, Option<ReplayResult>), ReplayError> {
+    let PolicyRun {
+        machine,
+        policy,
+        treatment,
+    } = run;
     let nodes = machine.nodes;
     let config = sim::ReplayConfig {
         nodes,
@@ -179,6 +225,7 @@ fn run_policy(
         overrun: settings.overrun,
         record_level: settings.record,
         states_promises: settings.states_promises,
+        dedicated_nodes: treatment.map_or(0, |trial| trial.dedicated_nodes),
         penalty_limit: PenaltyLimit::of_budgets(settings.jobs.penalty_limit),
         stop: control.stop.clone(),
     };
@@ -187,6 +234,10 @@ fn run_policy(
         uses_beliefs: policy.uses_beliefs(),
         contexts: &input.job_contexts,
         history: &input.learned.history,
+        unpredictable: treatment.map(|trial| UnpredictableRule {
+            action: trial.action,
+            spread: settings.spread,
+        }),
     };
     let mut results = Vec::with_capacity(1 + input.reseeded.len());
     let mut kept = None;

@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
+use tollgate_forecast::unpredictable::DEFAULT_SPREAD;
 use tollgate_model::{Market, Span, SpeedList};
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling};
@@ -10,6 +11,7 @@ use tollgate_workload::WorkloadConfig;
 
 use crate::error::ReplayError;
 use crate::groups::ReplayGrouping;
+use crate::trial::TreatmentTrial;
 
 /// The settings of a replay, whatever its record.
 #[derive(Clone, Debug)]
@@ -48,6 +50,11 @@ pub struct ReplaySettings {
     pub by: Option<ReplayGrouping>,
     /// Number of windows into which the record is cut.
     pub windows: Option<NonZeroU32>,
+    /// The treatments of jobs whose run time cannot be predicted, under each of which every policy runs. Empty if such jobs
+    /// are not recognised.
+    pub treatments: Vec<TreatmentTrial>,
+    /// The spread from which on a run time counts as unpredictable.
+    pub spread: f64,
     /// Whether promises are compared with what was kept.
     pub calibration: bool,
     /// Whether the probability of each promise is computed.
@@ -84,6 +91,8 @@ impl ReplaySettings {
             record: RecordLevel::Outcomes,
             by: None,
             windows: None,
+            treatments: Vec::new(),
+            spread: DEFAULT_SPREAD,
             calibration: false,
             states_promises: false,
         }
@@ -91,7 +100,7 @@ impl ReplaySettings {
 
     /// Returns whether anything depends on the run times of ended jobs.
     pub fn learns(&self) -> bool {
-        learns(self.estimates, &self.policies)
+        learns(self.estimates, &self.policies) || !self.treatments.is_empty()
     }
 
     /// Returns whether there are results for groups of jobs.

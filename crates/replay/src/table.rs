@@ -40,12 +40,15 @@ pub fn render(answers: &[PolicyAnswer], by: Option<&str>, deadlines: DeadlineCou
             text.push_str(&format!("on {nodes}\n"));
         }
         text.push_str(&of_one_machine(of_machine));
+        if of_machine.iter().any(|answer| answer.treatment.is_some()) {
+            text.push_str(&unpredictable_jobs(of_machine));
+        }
         for answer in of_machine.iter().filter(|answer| !answer.groups.is_empty()) {
             text.push_str(&groups_of(answer, by.unwrap_or_default()));
         }
         for answer in of_machine {
             let calibration = answer.calibration.as_ref();
-            text.extend(calibration.map(|calibration| calibration.render(&answer.policy)));
+            text.extend(calibration.map(|calibration| calibration.render(&answer.label())));
         }
     }
     let sharing = answers.iter().filter(|answer| answer.shares_nodes);
@@ -121,13 +124,50 @@ fn of_one_machine(answers: &[PolicyAnswer]) -> String {
                 |value: MeanDeviation| format!("{:5.1} \u{b1} {:.1}", value.mean, value.deviation);
             text.push_str(&format!(
                 "{:NAME_WIDTH$}  SLA {} %, reliability {} %\n",
-                answer.policy,
+                answer.label(),
                 of(over.sla_pct),
                 of(over.reliability_pct)
             ));
         }
     }
     text
+}
+
+/// Renders what became of the jobs whose run time cannot be predicted, and of the promises to all others.
+fn unpredictable_jobs(answers: &[PolicyAnswer]) -> String {
+    let columns = vec![
+        Column::figure("jobs", |m: &Objectives| {
+            m.unpredictable.books.submitted().to_string()
+        }),
+        Column::figure("kept", |m: &Objectives| {
+            m.unpredictable.books.kept().to_string()
+        }),
+        Column::figure("broken", |m: &Objectives| {
+            m.unpredictable.books.broken().to_string()
+        }),
+        Column::optional_figure("in\ntime\n%", |m: &Objectives| {
+            let in_time = m.unpredictable.books.in_time_pct();
+            in_time.map(|pct| decimals(pct, 1))
+        }),
+        Column::figure("ended\nat the\nlimit", |m: &Objectives| {
+            m.unpredictable.ended.to_string()
+        }),
+        Column::figure("core\nhours", |m: &Objectives| {
+            decimals(m.unpredictable.work_s / 3600.0, 0)
+        }),
+        Column::figure("lost\ncore\nhours", |m: &Objectives| {
+            decimals(m.unpredictable.lost_work_s / 3600.0, 0)
+        }),
+        Column::figure("others'\nkept", |m: &Objectives| {
+            (m.books.kept() - m.unpredictable.books.kept()).to_string()
+        }),
+        Column::figure("others'\nbroken", |m: &Objectives| {
+            (m.books.broken() - m.unpredictable.books.broken()).to_string()
+        }),
+    ];
+    let rows = answers.iter().map(TableRow::of);
+    let table = text_of("policy", rows, columns);
+    format!("\njobs whose run time could not be predicted at their submission\n{table}")
 }
 
 /// Renders the results for each group of jobs.
@@ -143,7 +183,7 @@ fn groups_of(answer: &PolicyAnswer, by: &str) -> String {
         objectives: &of.objectives,
     });
     let table = text_of(by, rows, columns);
-    format!("\n{} by {by}\n{table}", answer.policy)
+    format!("\n{} by {by}\n{table}", answer.label())
 }
 
 /// A row of a table.
@@ -155,7 +195,10 @@ struct TableRow<'a> {
 impl<'a> TableRow<'a> {
     fn of(answer: &'a PolicyAnswer) -> Self {
         Self {
-            name: name(&answer.policy),
+            name: match answer.treatment {
+                None => name(&answer.policy),
+                Some(treatment) => format!("{}\n {treatment}", name(&answer.policy)),
+            },
             objectives: &answer.objectives,
         }
     }
@@ -288,6 +331,7 @@ fn decimals(value: f64, digits: usize) -> String {
 mod tests {
     use super::*;
     use tollgate_model::{Books, Credits, Span};
+    use tollgate_risk::UnpredictableTotals;
 
     const DEADLINES: DeadlineCounts = DeadlineCounts {
         given: 1_000_000,
@@ -297,6 +341,7 @@ mod tests {
 
     fn measured() -> Objectives {
         Objectives {
+            unpredictable: UnpredictableTotals::default(),
             submitted: 1_000_000,
             accepted: 999_999,
             rejected: 1,
@@ -323,6 +368,7 @@ mod tests {
     #[test]
     fn the_widest_row_fits() {
         let answer = PolicyAnswer {
+            treatment: None,
             policy: "easy:order=sjf,extra=false".to_owned(),
             shares_nodes: false,
             nodes: 1,
@@ -345,6 +391,7 @@ mod tests {
         free.rejected = 0;
         free.rejected_by_reason.clear();
         let answer = PolicyAnswer {
+            treatment: None,
             policy: "fcfs".to_owned(),
             shares_nodes: false,
             nodes: 1,

@@ -24,6 +24,7 @@ fn outcome(job: usize, rng: &mut Pcg64) -> Outcome {
     let start = submit + Span::from_micros(rng.random_range(0..86_400_000_000));
     let accepted = rng.random_ratio(4, 5);
     Outcome {
+        unpredictable: false,
         submit,
         runtime,
         task_runtime: runtime,

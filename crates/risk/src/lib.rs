@@ -52,7 +52,7 @@ pub use calibration::{ProbabilityBin, PromiseVerdict};
 pub use integrated::Weights;
 pub use normalise::{Normalisation, Scale, Score};
 pub use objective::{Objective, Preference};
-pub use objectives::{ObjectiveTotals, Objectives, UpperQuantiles};
+pub use objectives::{ObjectiveTotals, Objectives, UnpredictableTotals, UpperQuantiles};
 pub use profile::{Gradient, Profile};
 pub use ranking::{PolicyRank, ProfileFigure, Ranking};
 pub use separate::Risk;

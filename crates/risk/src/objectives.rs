@@ -25,6 +25,8 @@ pub struct Objectives {
     pub fulfilled: u64,
     /// The numbers of jobs by what became of them and of their promises.
     pub books: Books,
+    /// The jobs among them whose run time could not be predicted.
+    pub unpredictable: UnpredictableTotals,
     /// Eq. 1: mean span from submission to start of fulfilled jobs. None if no job was fulfilled.
     pub wait: Option<Span>,
     /// Eq. 2: fulfilled jobs in % of submitted jobs with a deadline, 0 to 100. 100 if there is no
@@ -63,6 +65,34 @@ pub struct Objectives {
     /// makespans are counted this way. Lublin's 10,000 jobs on 256 processors under EASY take 8,730,698 s,
     /// from the first submission at 5,094 s to the last finish at 8,735,792 s.
     pub makespan: Option<Span>,
+}
+
+/// The jobs whose run time could not be predicted at their submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct UnpredictableTotals {
+    /// Their numbers by what became of them and of their promises.
+    pub books: Books,
+    /// Number of those that were ended at a limit, of their users or the site.
+    pub ended: u64,
+    /// Processors times run time of all of them.
+    pub work_s: f64,
+    /// Processors times run time of those that were ended at a limit.
+    pub lost_work_s: f64,
+}
+
+impl UnpredictableTotals {
+    fn count(&mut self, outcome: &Outcome, entry: BookEntry) {
+        self.books.add(entry, 1);
+        if outcome.ran.is_none() {
+            return;
+        }
+        let work_s = outcome.task_runtime.as_secs_f64() * f64::from(outcome.procs);
+        self.work_s += work_s;
+        if outcome.killed {
+            self.ended += 1;
+            self.lost_work_s += work_s;
+        }
+    }
 }
 
 /// Upper quantiles of spans: the value at rank ceil(p n), which a share p of the spans does not exceed.
@@ -111,6 +141,7 @@ impl Objectives {
 #[derive(Clone, Debug, Default)]
 pub struct ObjectiveTotals {
     books: Books,
+    unpredictable: UnpredictableTotals,
     rejected_by_reason: BTreeMap<Reason, u64>,
     budget: i128,
     utility: i128,
@@ -129,6 +160,9 @@ impl ObjectiveTotals {
     pub fn count(&mut self, outcome: &Outcome) {
         let entry = outcome.book_entry();
         self.books.add(entry, 1);
+        if outcome.unpredictable {
+            self.unpredictable.count(outcome, entry);
+        }
         self.budget += i128::from(outcome.budget.as_micros());
         self.first_submit = Some(match self.first_submit {
             Some(first) => first.min(outcome.submit),
@@ -189,6 +223,7 @@ impl ObjectiveTotals {
             rejected: books.rejected(),
             fulfilled: books.kept(),
             books,
+            unpredictable: self.unpredictable,
             wait: mean_span(self.fulfilled_wait, books.kept()),
             sla_pct: books.sla_pct().unwrap_or(100.0),
             reliability_pct: books.reliability_pct().unwrap_or(100.0),

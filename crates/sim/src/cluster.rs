@@ -10,13 +10,15 @@ mod stop;
 
 use std::collections::BTreeMap;
 
-use tollgate_forecast::{JobKin, LearnedHistory};
+use tollgate_forecast::{JobKin, LearnedHistory, UnpredictableAction};
 use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, InvariantViolation, JobEnding, Notice, OnEviction,
     PassTrigger, Simulation, WorkerId, quotable,
 };
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Credits, Decision, Instant, JobId, JobSpec, NodeSpeed, Outcome, Reason};
+use tollgate_model::{
+    Credits, Decision, HostTerms, Instant, JobId, JobSpec, NodeSpeed, Outcome, Reason, Span,
+};
 use tollgate_policy::{JobPhase, OutlookSubject, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
 
@@ -48,6 +50,7 @@ pub fn replay(
         uses_beliefs: false,
         contexts: &[],
         history: &LearnedHistory::default(),
+        unpredictable: None,
     };
     replay_with(arrivals, policy, settings, &estimates)
 }
@@ -129,6 +132,7 @@ pub(crate) struct ClusterSim<'a> {
     /// By place in the order of arrival, of jobs that ran; None if it is not requested.
     kin: Option<BTreeMap<usize, JobKin>>,
     overrun: OverrunRule,
+    dedicated_nodes: u32,
     states_promises: bool,
     checking: bool,
 }
@@ -164,18 +168,26 @@ impl<'a> ClusterSim<'a> {
             promises: PromiseLog::default(),
             kin: (settings.record_level != RecordLevel::Outcomes).then(BTreeMap::new),
             overrun: settings.overrun,
+            dedicated_nodes: settings.dedicated_nodes,
             states_promises: settings.states_promises,
             checking: settings.record_level == RecordLevel::Checked,
         };
-        let up = GateInput::WorkerUp {
-            worker: WorkerId(0),
-            incarnation: 1,
-            nodes: settings.nodes,
-            memory: None,
-            terms: Default::default(),
-            in_use: None,
-        };
-        world.input(Instant::from_micros(i64::MIN), up);
+        let dedicated = settings.dedicated_nodes;
+        let parts = [(settings.nodes - dedicated, false), (dedicated, true)];
+        for (worker, (nodes, is_set_aside)) in (0..).zip(parts).filter(|(_, part)| part.0 > 0) {
+            let up = GateInput::WorkerUp {
+                worker: WorkerId(worker),
+                incarnation: 1,
+                nodes,
+                memory: None,
+                terms: HostTerms {
+                    is_set_aside,
+                    ..HostTerms::default()
+                },
+                in_use: None,
+            };
+            world.input(Instant::from_micros(i64::MIN), up);
+        }
         world
     }
 
@@ -301,13 +313,20 @@ impl<'a> ClusterSim<'a> {
 
     fn arrive(&mut self, index: usize, mut arrival: JobArrival) {
         let now = arrival.spec.submit;
-        let limit = self.overrun.limit(&arrival);
-        let killed = self.overrun.kills(&arrival);
+        let mut limit = self.overrun.limit(&arrival);
+        let mut killed = self.overrun.kills(&arrival);
         if killed {
             arrival.runtime = arrival.spec.estimate;
         }
         self.outcomes.add(index);
-        let estimate = self.estimate_of(index, &arrival);
+        let mut estimate = self.estimate_of(index, &arrival);
+        let due = estimate.spec.due();
+        let site_limit = self.treat(&mut estimate);
+        if let Some(of_site) = site_limit {
+            limit = limit.into_iter().chain([of_site]).min();
+            killed |= arrival.runtime > of_site;
+            arrival.runtime = arrival.runtime.min(of_site);
+        }
         let on_slowest = self.slowest.time_for(arrival.runtime);
         let truth = GroundTruth {
             index,
@@ -316,6 +335,9 @@ impl<'a> ClusterSim<'a> {
             on_slowest_s: on_slowest.as_secs_f64(),
             limit: limit.map(|limit| self.slowest.time_for(limit)),
             killed,
+            site_limit: site_limit.map(|limit| self.slowest.time_for(limit)),
+            due,
+            unpredictable: estimate.unpredictable.is_some(),
             is_known: estimate.is_known,
             planned_run: estimate.spec.estimate,
             utility: Credits::ZERO,
@@ -340,6 +362,29 @@ impl<'a> ClusterSim<'a> {
         self.estimates.admit(index, now);
     }
 
+    /// Changes a job whose run time cannot be predicted as its treatment wants it, as a service does. Returns the run time
+    /// after which it is ended, on a node of speed 1.
+    fn treat(&self, estimate: &mut JobEstimate) -> Option<Span> {
+        let spec = &mut estimate.spec;
+        match estimate.unpredictable?.action {
+            UnpredictableAction::None => {}
+            UnpredictableAction::Limit(limit) => {
+                let on_slowest = self.slowest.time_for(limit);
+                spec.estimate = spec.estimate.min(on_slowest);
+                estimate.forecast = estimate.forecast.map(|on| on.ended_at(on_slowest));
+                return Some(limit);
+            }
+            UnpredictableAction::Dedicated if spec.procs <= self.dedicated_nodes => {
+                spec.needs.set_aside = true;
+            }
+            UnpredictableAction::Dedicated | UnpredictableAction::NoPromise => {
+                spec.sla.deadline = None;
+                spec.sla.confidence = None;
+            }
+        }
+        None
+    }
+
     /// Removes a job that starts from the waiting jobs.
     fn start(&mut self, now: Instant, job: JobId) {
         let index = self.truths[job].index;
@@ -353,6 +398,8 @@ impl<'a> ClusterSim<'a> {
         for (index, forecast) in self.estimates.take_revised(now) {
             if let Some(&job) = self.waiting.get(&index) {
                 let forecast = forecast.at_speed(self.slowest);
+                let limit = self.truths[job].site_limit;
+                let forecast = limit.map_or(forecast, |limit| forecast.ended_at(limit));
                 self.input(now, GateInput::Reforecast { job, forecast });
             }
         }
@@ -388,7 +435,10 @@ impl<'a> ClusterSim<'a> {
                     job,
                     ending: JobEnding::Finished,
                 } => {
-                    let is_promised = self.simulation.gate().view(now).job(job).is_promised();
+                    let view = self.simulation.gate().view(now);
+                    let admitted = view.job(job);
+                    let has_deadline = admitted.spec.due() == self.truths[job].due;
+                    let is_promised = admitted.is_promised() && has_deadline;
                     let decision = match is_promised {
                         true => Decision::Accepted,
                         false => Decision::Unpromised,
@@ -482,11 +532,12 @@ impl<'a> ClusterSim<'a> {
             decision,
             decided: accepted.map_or(now, |accepted| accepted.at),
             ran: job.start.map(|start| RunInterval { start, finish: now }),
-            due: job.spec.due(),
+            due: truth.due,
             budget: job.spec.sla.budget.unwrap_or_default(),
             price: accepted.map_or(Credits::ZERO, |accepted| accepted.price),
             utility: truth.utility,
             killed: truth.killed && decision.is_admitted(),
+            unpredictable: truth.unpredictable,
         };
         self.promises.end(now, truth.index, &outcome);
         self.outcomes.set(truth.index, outcome);

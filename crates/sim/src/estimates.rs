@@ -6,7 +6,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use tollgate_forecast::{BeliefJob, ClassId, ForecastJob, JobAttributes, JobKin, LearnedHistory};
+use tollgate_forecast::{
+    BeliefJob, ClassId, ForecastJob, JobAttributes, JobKin, LearnedHistory, UnpredictableJob,
+    UnpredictableRule,
+};
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{
     Distribution, Instant, JobSpec, Kinship, RuntimeBelief, Span, TaskId, UserId,
@@ -50,6 +53,8 @@ pub struct EstimateSetup<'a> {
     pub contexts: &'a [JobContext],
     /// The knowledge at the beginning of the run.
     pub history: &'a LearnedHistory,
+    /// The rule by which jobs count as unpredictable. None if no one asks.
+    pub unpredictable: Option<UnpredictableRule>,
 }
 
 /// The run time information that a policy receives about a job.
@@ -64,6 +69,8 @@ pub struct JobEstimate {
     /// False if a belief follows from the site or from other sites alone, because no job of the user has
     /// ended.
     pub is_known: bool,
+    /// The run times of its class, if the rule of the run says that they cannot be predicted.
+    pub unpredictable: Option<UnpredictableJob>,
 }
 
 impl JobEstimate {
@@ -81,6 +88,7 @@ impl JobEstimate {
 pub struct EstimateProvider<'a> {
     origin: EstimateOrigin,
     uses_beliefs: bool,
+    unpredictable: Option<UnpredictableRule>,
     contexts: &'a [JobContext],
     history: LearnedHistory,
     /// The unfinished jobs from which something is to be learned, by place in the order of arrival.
@@ -114,6 +122,7 @@ impl<'a> EstimateProvider<'a> {
         Self {
             origin: estimates,
             uses_beliefs: false,
+            unpredictable: None,
             contexts: known,
             history: LearnedHistory::default(),
             issued: BTreeMap::new(),
@@ -125,6 +134,7 @@ impl<'a> EstimateProvider<'a> {
     pub fn of(setup: &EstimateSetup<'a>) -> Self {
         Self {
             uses_beliefs: setup.uses_beliefs,
+            unpredictable: setup.unpredictable,
             history: setup.history.clone(),
             ..Self::new(setup.origin, setup.contexts)
         }
@@ -183,6 +193,9 @@ impl<'a> EstimateProvider<'a> {
             let job = BeliefJob::new(issued.user, &issued.job);
             self.history.beliefs.belief(&job, arrival.spec.submit)
         });
+        let judged = belief.zip(self.unpredictable);
+        let unpredictable = judged.and_then(|(belief, rule)| rule.judge(&belief));
+        let belief = belief.filter(|_| self.informs());
         let quantile = |level| belief.map_or(user, |belief| belief.distribution.quantile(level));
         let estimate = match self.origin {
             EstimateOrigin::User => user,
@@ -212,6 +225,7 @@ impl<'a> EstimateProvider<'a> {
             forecast,
             kinship,
             is_known,
+            unpredictable,
         };
         (estimate, issued)
     }
@@ -253,6 +267,11 @@ impl<'a> EstimateProvider<'a> {
     }
 
     fn learns(&self) -> bool {
+        self.informs() || self.unpredictable.is_some()
+    }
+
+    /// Returns whether a policy gets anything of beliefs.
+    fn informs(&self) -> bool {
         self.revises_beliefs() || self.origin.uses_forecast()
     }
 

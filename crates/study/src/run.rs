@@ -357,6 +357,7 @@ impl ClusterRun<'_> {
             ..ReplayConfig::new(self.nodes, self.jobs.market)
         };
         let estimates = EstimateSetup {
+            unpredictable: None,
             origin: self.jobs.estimates,
             uses_beliefs: policy.uses_beliefs(),
             contexts: &self.contexts,

@@ -74,6 +74,7 @@ mod tests {
 
     fn job(submit: i64, procs: u32, start: Option<i64>, decided: i64) -> Outcome {
         Outcome {
+            unpredictable: false,
             submit: Instant::from_secs(submit),
             runtime: Span::from_secs(10),
             task_runtime: Span::from_secs(10),

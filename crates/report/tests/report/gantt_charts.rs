@@ -10,6 +10,7 @@ use crate::xml::{drawn, texts};
 fn job(submit: i64, procs: u32, ran: Option<(i64, i64)>, due: Option<i64>) -> Outcome {
     let at = Instant::from_secs;
     Outcome {
+        unpredictable: false,
         submit: at(submit),
         runtime: Span::from_secs(60),
         task_runtime: Span::from_secs(60),

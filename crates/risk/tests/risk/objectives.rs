@@ -11,6 +11,7 @@ use tollgate_risk::Objectives;
 /// s.
 fn job() -> Outcome {
     Outcome {
+        unpredictable: false,
         submit: Instant::ZERO,
         runtime: Span::from_secs(10),
         task_runtime: Span::from_secs(10),

@@ -150,6 +150,7 @@ fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> SimulatedTim
         ..ReplayConfig::new(NODES, Market::None)
     };
     let estimates = EstimateSetup {
+        unpredictable: None,
         origin: EstimateOrigin::User,
         uses_beliefs: policy.uses_beliefs(),
         contexts: &contexts,

@@ -50,6 +50,7 @@ fn outcome(row: &JobRow, market: Market) -> Outcome {
     };
     let runtime = ran.map_or(row.estimate, |ran| ran.finish.since(ran.start));
     Outcome {
+        unpredictable: false,
         submit: row.submit,
         runtime,
         task_runtime: runtime,

@@ -38,6 +38,9 @@ pub struct ReplayConfig {
     pub states_promises: bool,
     /// The most that delays cost where users bid.
     pub penalty_limit: PenaltyLimit,
+    /// Number of the last nodes on which only jobs run whose run time cannot be predicted, fewer than all. Only for a policy
+    /// that chooses hosts.
+    pub dedicated_nodes: u32,
     /// The signal that ends the replay before its last job.
     pub stop: StopSignal,
 }
@@ -57,6 +60,7 @@ impl ReplayConfig {
             record_level: RecordLevel::Outcomes,
             states_promises: false,
             penalty_limit: PenaltyLimit::UNLIMITED,
+            dedicated_nodes: 0,
             stop: StopSignal::default(),
         }
     }

@@ -22,8 +22,14 @@ pub(super) struct GroundTruth {
     pub(super) on_slowest_s: f64,
     /// The run time at which it is killed, on the slowest node; None if it runs to its end.
     pub(super) limit: Option<Span>,
+    /// The same, if the site ends it because its run time cannot be predicted.
+    pub(super) site_limit: Option<Span>,
     /// True if the job is killed at the end of its run time.
     pub(super) killed: bool,
+    /// The deadline that its user asked for.
+    pub(super) due: Option<Instant>,
+    /// True if its run time could not be predicted at its submission.
+    pub(super) unpredictable: bool,
     /// False if nothing was known of the job's user at its submission.
     pub(super) is_known: bool,
     /// The run time that is planned for it.

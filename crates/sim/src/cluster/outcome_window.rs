@@ -52,6 +52,7 @@ mod tests {
 
     fn outcome(place: usize) -> Outcome {
         Outcome {
+            unpredictable: false,
             submit: Instant::from_secs(place as i64),
             runtime: Span::TICK,
             task_runtime: Span::TICK,

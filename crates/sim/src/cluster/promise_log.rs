@@ -121,6 +121,7 @@ mod tests {
     /// Ends a job that ran from 0 s on.
     fn end(log: &mut PromiseLog, now_s: i64, job: usize, killed: bool) {
         let outcome = Outcome {
+            unpredictable: false,
             submit: Instant::ZERO,
             runtime: Span::from_secs(now_s),
             task_runtime: Span::from_secs(now_s),

@@ -39,6 +39,7 @@ fn run(
             config: config(nodes),
             policy: choice.build(Market::None),
             estimates: EstimateSetup {
+                unpredictable: None,
                 origin: EstimateOrigin::User,
                 uses_beliefs: choice.uses_beliefs(),
                 contexts: &[],
@@ -77,6 +78,7 @@ fn only_cluster_decides_as_if_it_were_alone() {
         let choice = &builtin_registry().parse_list(policy).unwrap()[0];
         let history = LearnedHistory::default();
         let estimates = EstimateSetup {
+            unpredictable: None,
             origin: EstimateOrigin::User,
             uses_beliefs: choice.uses_beliefs(),
             contexts: &[],

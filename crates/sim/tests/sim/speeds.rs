@@ -37,6 +37,7 @@ fn run_with(
 ) -> ReplayResult {
     let choice = &builtin_registry().parse_list(policy).unwrap()[0];
     let estimates = EstimateSetup {
+        unpredictable: None,
         origin,
         uses_beliefs: choice.uses_beliefs(),
         contexts: &[],

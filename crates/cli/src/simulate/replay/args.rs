@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tollgate_forecast::UnpredictableRule;
 use tollgate_model::{Market, Span, SpeedList};
 use tollgate_policy::ParameterEnum;
-use tollgate_replay::{NodeCount, ReplayGrouping};
+use tollgate_replay::{NodeCount, ReplayGrouping, TreatmentTrial};
 use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, OverrunRule, TaskCoupling};
 use tollgate_workload::{DeadlineModel, NeverRanHandling, SlaFactor, WorkloadConfig};
 
@@ -76,6 +77,22 @@ pub(crate) struct ReplayArgs {
         value_parser = parameter_parser::<OverrunRule>(),
     )]
     pub(super) overrun: OverrunRule,
+
+    /// Treatments to compare of jobs whose run time cannot be predicted: `none`, `no-promise`, `limit:TIME`, `dedicated:NODES`
+    ///
+    /// As in the section `unpredictable` of a service's settings. Each policy runs with each of them. With `none` such jobs
+    /// are only counted.
+    #[arg(long, value_name = "ACTION,..", value_delimiter = ',')]
+    pub(super) unpredictable: Vec<TreatmentTrial>,
+
+    /// Spread of run times that counts as unpredictable
+    ///
+    /// How many times as long the longest tenth of a class takes as the shortest tenth, or as a minute.
+    #[arg(
+        long, value_name = "FACTOR", default_value_t = UnpredictableRule::default().spread,
+        value_parser = spread, allow_negative_numbers = true,
+    )]
+    pub(super) unpredictable_spread: f64,
 
     /// Use only the last N records
     #[arg(
@@ -383,6 +400,13 @@ fn cost(word: &str) -> Result<Span, &'static str> {
     seconds
         .map(Span::from_secs_f64)
         .ok_or("expected seconds, 0 to 1000000")
+}
+
+/// Parses a spread of run times.
+fn spread(word: &str) -> Result<f64, &'static str> {
+    let spread = word.parse().ok();
+    let spread = spread.filter(|spread: &f64| spread.is_finite() && *spread > 1.0);
+    spread.ok_or("expected a number above 1")
 }
 
 /// Parses any number. The configuration checks the range.

@@ -184,6 +184,7 @@ fn run_one(
 ) -> Result<(Vec<u64>, PolicyAnswer), CliFailure> {
     let setups = clusters.iter().map(|cluster| ClusterSetup {
         config: ReplayConfig {
+            dedicated_nodes: 0,
             nodes: cluster.nodes,
             speeds: cluster.speeds.clone(),
             market: cluster.market,
@@ -197,6 +198,7 @@ fn run_one(
         },
         policy: cluster.policy.build(cluster.market),
         estimates: EstimateSetup {
+            unpredictable: None,
             origin: plan.settings.estimates,
             uses_beliefs: cluster.policy.uses_beliefs(),
             contexts: &input.job_contexts,
@@ -229,6 +231,7 @@ fn run_one(
     let markets = at_work().map(|(_, cluster)| cluster.market);
     let market = markets.max().unwrap_or(Market::None);
     let answer = PolicyAnswer {
+        treatment: None,
         policy,
         shares_nodes: at_work().any(|(_, cluster)| cluster.policy.shares_nodes()),
         nodes,

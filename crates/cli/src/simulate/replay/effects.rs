@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU32;
 
+use tollgate_forecast::UnpredictableRule;
 use tollgate_model::{Market, Span};
 use tollgate_policy::PolicySpec;
 use tollgate_replay::settings::learns;
@@ -18,6 +19,8 @@ pub(super) struct RunContents<'a> {
     pub(super) market: Market,
     /// The policies of the run.
     pub(super) policies: &'a [PolicySpec],
+    /// Whether jobs are recognised whose run time cannot be predicted.
+    pub(super) recognises_unpredictable: bool,
 }
 
 /// A condition that a flag needs to change anything.
@@ -68,6 +71,15 @@ impl RunContents<'_> {
                 "--preemption-cost",
                 args.preemption_cost > Span::ZERO,
                 sharing,
+            ),
+            (
+                "--unpredictable-spread",
+                args.unpredictable_spread != UnpredictableRule::default().spread,
+                FlagNeed {
+                    is_met: !args.unpredictable.is_empty(),
+                    reason: "no job is judged by its spread",
+                    hint: "add `--unpredictable none`, or a treatment",
+                },
             ),
             ("--seed", args.seed != usual.seed, draws),
             ("--seeds", args.seeds > NonZeroU32::MIN, draws),
@@ -180,7 +192,7 @@ impl RunContents<'_> {
 
     fn learning(&self, estimates: EstimateOrigin) -> FlagNeed {
         FlagNeed {
-            is_met: learns(estimates, self.policies),
+            is_met: learns(estimates, self.policies) || self.recognises_unpredictable,
             reason: "no estimate and no policy of this run depends on earlier jobs",
             hint: "add `--estimates forecast:0.9`, or a policy that plans (`--policy plan`)",
         }

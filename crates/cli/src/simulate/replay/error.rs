@@ -36,6 +36,11 @@ pub(crate) enum ReplayFlagError {
     /// Schedules of several machines. A file has those of one.
     #[error("--nodes: expected one size with --jobs-out and --gantt, got {sizes}")]
     ScheduleOfSeveralSizes { sizes: usize },
+    /// Schedules with several treatments. A file has those with one.
+    #[error(
+        "--unpredictable: expected one treatment with --jobs-out and --gantt, got {treatments}"
+    )]
+    ScheduleOfSeveralTreatments { treatments: usize },
     /// A file of a cluster that is not understood.
     #[error("{file}: {message}")]
     ClusterFile { file: String, message: String },
@@ -53,6 +58,7 @@ fn message(error: &ReplayError) -> String {
         ReplayError::Policy(_) | ReplayError::WrongMarket { .. } => format!("--policy: {error}"),
         ReplayError::Settings(_) => format!("--{error}"),
         ReplayError::Speeds(_) => format!("--speeds: {error}"),
+        ReplayError::Treatment { .. } => format!("--unpredictable: {error}"),
         ReplayError::FewJobs { .. } => format!("--windows: {error}"),
         ReplayError::HugeMachine { machine, most } => {
             let machine = notes::describe(machine);
@@ -74,6 +80,7 @@ impl CliError for ReplayFlagError {
             | Self::JobsOutToStdout
             | Self::CalibrationAsCsv
             | Self::ScheduleOfSeveralSizes { .. }
+            | Self::ScheduleOfSeveralTreatments { .. }
             | Self::ClusterFile { .. }
             | Self::SameName { .. }
             | Self::GanttOfSeveral { .. } => ExitKind::Usage,
@@ -96,6 +103,7 @@ impl CliError for ReplayFlagError {
             Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
             Self::GanttOfSeveral { .. } => "choose those to be drawn with `--policy`",
             Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
+            Self::ScheduleOfSeveralTreatments { .. } => "run the treatments one by one",
             Self::Picture { .. } => "a name that ends in .svg has no limit of its size",
         };
         Some(hint.into())
@@ -113,6 +121,7 @@ impl CliError for ReplayError {
             | Self::HugeMachine { .. }
             | Self::Speeds(_)
             | Self::FewJobs { .. }
+            | Self::Treatment { .. }
             | Self::Dateless(_)
             | Self::NothingSelected { .. } => ExitKind::Usage,
             Self::Run { .. } => ExitKind::Failed,
@@ -130,6 +139,7 @@ impl CliError for ReplayError {
                 "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"
             }
             Self::Speeds(_) => "a last speed without a count takes the rest of the nodes",
+            Self::Treatment { .. } => return None,
             Self::FewJobs { .. } => "ask for fewer windows, or for more of the record",
             Self::Dateless(_) => {
                 "give seconds of the record's clock, as `tollgate trace info` shows them"

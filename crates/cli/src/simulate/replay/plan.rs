@@ -56,6 +56,10 @@ impl ReplayPlan {
         if sizes > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
             return Err(ReplayFlagError::ScheduleOfSeveralSizes { sizes }.into());
         }
+        let treatments = args.unpredictable.len();
+        if treatments > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
+            return Err(ReplayFlagError::ScheduleOfSeveralTreatments { treatments }.into());
+        }
         if args.gantt.is_some() && !(1..=2).contains(&choices.len()) {
             let policies = choices.len();
             return Err(ReplayFlagError::GanttOfSeveral { policies }.into());
@@ -76,6 +80,8 @@ impl ReplayPlan {
             record: record(args),
             by: args.by.map(ReplayGrouping::from),
             windows: args.windows,
+            treatments: args.unpredictable.clone(),
+            spread: args.unpredictable_spread,
             calibration: args.calibration,
             states_promises: args.calibration || args.jobs_out.is_some(),
             ..ReplaySettings::new(choices, args.market)
@@ -116,6 +122,7 @@ impl ReplayPlan {
         let contents = RunContents {
             market: self.settings.market,
             policies: &self.settings.policies,
+            recognises_unpredictable: !self.settings.treatments.is_empty(),
         };
         contents.check_flags(args, &self.settings.jobs)
     }
@@ -124,7 +131,10 @@ impl ReplayPlan {
     /// processors. A single policy does not query the processors, because the query takes longer
     /// than a small workload.
     pub(super) fn threads(&self) -> NonZeroUsize {
-        match self.settings.policies.len() * self.settings.nodes.len().max(1) {
+        let n_runs = self.settings.policies.len()
+            * self.settings.nodes.len().max(1)
+            * self.settings.treatments.len().max(1);
+        match n_runs {
             0 | 1 => NonZeroUsize::MIN,
             _ => self.threads.unwrap_or_else(n_processors),
         }

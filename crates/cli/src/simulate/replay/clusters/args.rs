@@ -8,7 +8,7 @@ use crate::jobs::submit::parse_preference;
 
 /// Options that have no meaning with several clusters: their files say the same, or the output has no
 /// place for it.
-const NOT_WITH_CLUSTERS: [&str; 13] = [
+const NOT_WITH_CLUSTERS: [&str; 14] = [
     "policies",
     "market",
     "nodes",
@@ -21,6 +21,7 @@ const NOT_WITH_CLUSTERS: [&str; 13] = [
     "windows",
     "calibration",
     "check",
+    "unpredictable",
     "learn_before",
 ];
 
