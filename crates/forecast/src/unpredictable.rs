@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Probability, Span};
 
-use crate::belief::Belief;
+use crate::belief::{Belief, BeliefJob};
 
 /// The levels between which four in five run times are.
 const LOW: Probability = Probability::new(0.1).expect("a probability");
@@ -73,10 +73,10 @@ pub struct UnpredictableJob {
 }
 
 impl UnpredictableRule {
-    /// Returns what the rule says of a job about which this is believed; None if its run time can be predicted, or nothing
-    /// is known of jobs like it.
-    pub fn judge(&self, belief: &Belief) -> Option<UnpredictableJob> {
-        let n_batches = belief.basis.n_batches;
+    /// Returns what the rule says of a job about which this is believed; None if its run time can be predicted, or its class
+    /// is new.
+    pub fn judge(&self, job: &BeliefJob, belief: &Belief) -> Option<UnpredictableJob> {
+        let n_batches = belief.basis.n_class_batches(job.program.is_some());
         let [low, high] = [LOW, HIGH].map(|level| belief.distribution.quantile(level));
         let spread = high.as_secs_f64() / low.max(SHORTEST).as_secs_f64();
         (n_batches >= MIN_BATCHES && spread >= self.spread).then_some(UnpredictableJob {
@@ -185,33 +185,46 @@ fn in_words(span: Span) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tollgate_model::distribution::N_LEVELS;
-    use tollgate_model::{Distribution, Kinship};
+    use tollgate_model::{Instant, TaskId, UserId};
 
-    use crate::belief::BeliefBasis;
+    use crate::belief::{BeliefModel, Program};
 
-    fn judged(n_batches: u32, ln_step: f64) -> Option<UnpredictableJob> {
-        let mut quantiles = [Span::ZERO; N_LEVELS];
-        for (at, quantile) in quantiles.iter_mut().enumerate() {
-            *quantile = Span::from_secs_f64((ln_step * at as f64).exp() * 60.0);
-        }
-        let belief = Belief {
-            distribution: Distribution::new(quantiles),
-            within_request: None,
-            basis: BeliefBasis {
-                n_batches,
-                ..BeliefBasis::default()
-            },
-            kinship: Kinship::default(),
+    /// Returns what is found about the next job of a program after these runs of another of its user, and of its own.
+    fn judged(others: &[i64], own: &[i64]) -> Option<UnpredictableJob> {
+        let mut model = BeliefModel::default();
+        let mut now = Instant::ZERO;
+        let job = |program| BeliefJob {
+            user: UserId(1),
+            program: Some(Program::Executable(program)),
+            procs: 1,
+            request: None,
+            queue: None,
+            account: None,
+            array: None,
+            n_tasks: 1,
         };
-        UnpredictableRule::default().judge(&belief)
+        let runs = others.iter().map(|run| (1, run));
+        for (task, (program, &run)) in (1_u64..).zip(runs.chain(own.iter().map(|run| (2, run)))) {
+            let task = TaskId::from(task);
+            model.submit(task, job(program), now);
+            model.start(task, now);
+            now += Span::from_secs(run);
+            model.end(task, Span::from_secs(run), now);
+            now += Span::from_secs(10 * 3600);
+            model.advance(now);
+        }
+        let belief = model.belief(&job(2), now);
+        UnpredictableRule::default().judge(&job(2), &belief)
     }
 
     #[test]
-    fn only_a_wide_belief_of_a_class_with_a_past_is_unpredictable() {
-        assert!(judged(5, 1.0).is_some());
-        assert!(judged(4, 1.0).is_none(), "its class is new");
-        assert!(judged(5, 0.1).is_none(), "its run times are alike");
+    fn only_a_class_with_a_past_is_unpredictable_and_only_if_its_run_times_are_far_apart() {
+        let wild = [2, 70_000].repeat(5);
+        assert!(judged(&[], &wild).is_some());
+        assert!(judged(&[600; 10], &wild).is_some());
+        assert!(judged(&[], &[600; 10]).is_none());
+        assert!(judged(&wild, &[]).is_none(), "the program is new");
+        assert!(judged(&wild, &[2, 70_000]).is_none(), "the program is new");
     }
 
     #[test]

@@ -15,11 +15,10 @@ use crate::runtime_forecast::RuntimeForecast;
 const MAX_RESERVATIONS: usize = 16;
 
 impl Core {
-    /// Returns the outcome of a job at `at`: the policy's verdict, then the check of its
+    /// Returns the outcome at `at` of a job with the treatment of the site: the policy's verdict, then the check of its
     /// confidence, and what remains for a job that is not promised.
     pub(crate) fn evaluate(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         self.look_ahead.reset_budget();
-        let submission = &*self.treated(submission);
         let forecast = self.forecast(submission, None);
         let answer = self.evaluate_without_offers(at, submission, &forecast);
         let mut answer = match &answer.admission {

@@ -102,8 +102,8 @@ impl Core {
         changed: Submission,
         step: &mut StepOutput,
     ) -> Result<CommandResult, CommandError> {
-        let forecast = self.forecast(&changed, Some(job));
-        let Some(answer) = self.deferral_outcome(self.now, &changed, &forecast) else {
+        let Some(answer) = self.deferral_outcome(self.now, &changed) else {
+            let forecast = self.forecast(&changed, Some(job));
             let answer = self.evaluate_without_offers(self.now, &changed, &forecast);
             return Ok(CommandResult::Unaltered { answer });
         };

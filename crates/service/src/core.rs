@@ -116,17 +116,15 @@ impl Core {
     /// changes nothing.
     pub fn quote(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         let at = self.now.max(at);
-        if submission.options.is_ready() {
-            return self.evaluate(at, submission);
-        }
-        let forecast = self.forecast(submission, None);
-        let deferred = self.deferral_outcome(at, submission, &forecast);
+        let submission = &*self.treated(submission);
+        let deferred = self.deferral_outcome(at, submission);
         deferred.unwrap_or_else(|| self.evaluate(at, submission))
     }
 
     /// Returns a quote that, if the job would be promised, names surer promises with their prices.
     pub fn quote_with_levels(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         let at = self.now.max(at);
+        let submission = &*self.treated(submission);
         let mut answer = self.quote(at, submission);
         if matches!(answer.admission, AdmissionState::Accepted { .. }) {
             let forecast = self.forecast(submission, None);

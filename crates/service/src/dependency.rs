@@ -13,7 +13,6 @@ use crate::jobs::JobTable;
 use crate::output::{
     AdmissionState, CommandError, RejectReason, RowChange, StepOutput, SubmitOutcome,
 };
-use crate::runtime_forecast::RuntimeForecast;
 
 impl JobTable {
     /// Returns the next instant for which a job waits.
@@ -39,11 +38,11 @@ impl Core {
         &mut self,
         at: Instant,
         submission: &Submission,
-        forecast: &RuntimeForecast,
     ) -> Option<SubmitOutcome> {
         if submission.options.is_ready() {
             return None;
         }
+        let forecast = &self.forecast(submission, None);
         let (estimate, source) = forecast.estimate();
         let spec = self.spec_of(submission, estimate, at);
         let candidate = AdmissionCandidate::new(submission, spec, forecast);
@@ -159,6 +158,7 @@ impl Core {
         for job in ready {
             if let Some(waiting) = self.jobs.deferred.remove(&job) {
                 let place = step.changes.len();
+                let waiting = self.treated(&waiting);
                 let answer = self.admit(job, &waiting, step);
                 let rejected = matches!(answer.admission, AdmissionState::Rejected(_));
                 step.changes

@@ -24,7 +24,7 @@ impl Core {
         facts: &ForecastJob,
         job: Option<u64>,
     ) -> RuntimeForecast {
-        let belief = self.belief_of(submission, facts, job);
+        let (_, belief) = self.belief_of(submission, facts, job);
         let time_limit = submission.options.time_limit;
         let (distribution, basis) = self.expected(&belief, time_limit);
         let (estimate, source) = self.estimate(facts, &belief, &distribution);
@@ -38,13 +38,13 @@ impl Core {
         }
     }
 
-    /// Returns what is believed of the run time of a job with these facts. `job` is its number, if it has one already.
+    /// Returns a job with these facts in the terms of beliefs, and what is believed of its run time. `job` is its number, if it has one already.
     pub(crate) fn belief_of(
         &self,
         submission: &Submission,
         facts: &ForecastJob,
         job: Option<u64>,
-    ) -> Belief {
+    ) -> (BeliefJob, Belief) {
         let is_known_array = |job: &u64| self.jobs.arrays.contains_key(job);
         let array = job.filter(is_known_array);
         // No job has the last number.
@@ -54,7 +54,8 @@ impl Core {
             n_tasks: submission.options.n_together(),
             ..belief_job(UserId(submission.user), facts)
         };
-        self.history.beliefs.belief(&believed, self.now)
+        let belief = self.history.beliefs.belief(&believed, self.now);
+        (believed, belief)
     }
 
     /// Returns the distribution for decisions about a job, and its basis.

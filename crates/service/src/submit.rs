@@ -19,8 +19,7 @@ impl Core {
         step: &mut StepOutput,
     ) -> CommandResult {
         let submission = &*self.treated(submission);
-        let forecast = self.forecast(submission, None);
-        if let Some(answer) = self.deferral_outcome(self.now, submission, &forecast) {
+        if let Some(answer) = self.deferral_outcome(self.now, submission) {
             let job = self.jobs.next_number();
             step.changes.push(RowChange::Submitted {
                 job,
@@ -56,7 +55,6 @@ impl Core {
         submission: &Submission,
         step: &mut StepOutput,
     ) -> SubmitOutcome {
-        let submission = &*self.treated(submission);
         let answer = self.evaluate(self.now, submission);
         let answer = self.admit_as(job, submission, answer, step);
         let n_requested = answer.n_requested(submission);

@@ -59,8 +59,8 @@ impl Core {
 
     fn judge(&self, submission: &Submission) -> Option<UnpredictableJob> {
         let facts = self.classes.find(&submission.into());
-        let belief = self.belief_of(submission, &facts, None);
-        let found = self.rules.unpredictable.rule.judge(&belief)?;
+        let (job, belief) = self.belief_of(submission, &facts, None);
+        let found = self.rules.unpredictable.rule.judge(&job, &belief)?;
         let is_dedicated = found.action == UnpredictableAction::Dedicated;
         Some(match is_dedicated && !self.fits_set_aside(submission) {
             true => UnpredictableJob {

@@ -189,13 +189,15 @@ impl<'a> EstimateProvider<'a> {
     ) -> (JobEstimate, Option<IssuedEstimate>) {
         let user = arrival.spec.estimate;
         let issued = self.learns().then(|| self.issue(index, &arrival.spec));
-        let belief = issued.as_ref().map(|issued| {
+        let believed = issued.as_ref().map(|issued| {
             let job = BeliefJob::new(issued.user, &issued.job);
-            self.history.beliefs.belief(&job, arrival.spec.submit)
+            (job, self.history.beliefs.belief(&job, arrival.spec.submit))
         });
-        let judged = belief.zip(self.unpredictable);
-        let unpredictable = judged.and_then(|(belief, rule)| rule.judge(&belief));
-        let belief = belief.filter(|_| self.informs());
+        let judged = believed.zip(self.unpredictable);
+        let unpredictable = judged.and_then(|((job, belief), rule)| rule.judge(&job, &belief));
+        let belief = believed
+            .map(|(_, belief)| belief)
+            .filter(|_| self.informs());
         let quantile = |level| belief.map_or(user, |belief| belief.distribution.quantile(level));
         let estimate = match self.origin {
             EstimateOrigin::User => user,

@@ -13,6 +13,10 @@ use super::mixture::LevelMixture;
 /// The smallest part of a source that a sentence names beside the largest.
 const MIN_PART: f32 = 0.2;
 
+/// The places of groups in a chain: the jobs of a user that ask for the same, and those that run the same program.
+const ASK: usize = 1;
+const PROGRAM: usize = 2;
+
 /// The components of the site's level that are laws of other sites.
 const TABLES: [usize; 2] = [5, 6];
 
@@ -154,6 +158,18 @@ impl BeliefBasis {
             .collect();
         sources.sort_by(|one, other| other.part.total_cmp(&one.part));
         sources
+    }
+
+    /// Returns the number of batches with ended tasks of the class of the job: its program, or what it asks for where
+    /// programs are not known.
+    pub fn n_class_batches(&self, has_program: bool) -> u32 {
+        let class = if has_program { PROGRAM } else { ASK };
+        let groups = self.groups.iter().enumerate();
+        let of_class = groups.filter(|(at, group)| (*at).max(usize::from(group.nearest)) >= class);
+        of_class
+            .map(|(_, group)| group.n_batches)
+            .max()
+            .unwrap_or(0)
     }
 
     const fn other_sites(&self) -> &'static str {

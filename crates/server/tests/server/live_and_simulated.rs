@@ -7,7 +7,8 @@ use tollgate_forecast::JobAttributes;
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Decision, Instant, JobSpec, Market, Otherwise, Outcome, Sla, Span, UserId};
 use tollgate_service::{
-    AdmissionState, RowChange, ServiceCommand, StepOutput, Submission, SubmissionOptions,
+    AdmissionRules, AdmissionState, RowChange, ServiceCommand, StepOutput, Submission,
+    SubmissionOptions, SubmitOutcome, UnpredictableAction, UnpredictableRule, UnpredictableTerms,
 };
 use tollgate_sim::{
     ClassId, EstimateOrigin, EstimateSetup, JobArrival, JobContext, LearnedHistory, RecordLevel,
@@ -76,11 +77,28 @@ struct SimulatedTimes {
     runs: Vec<Option<RunInterval>>,
     /// The jobs whose deadlines were promised at their submission.
     promised: BTreeSet<usize>,
+    /// Number of jobs whose run time could not be predicted.
+    n_unpredictable: usize,
+}
+
+/// Returns a rule that finds many jobs unpredictable.
+fn unpredictable(action: UnpredictableAction) -> UnpredictableRule {
+    UnpredictableRule {
+        action,
+        spread: 1.5,
+    }
 }
 
 /// Returns what becomes of the jobs in a service that learned nothing before.
-fn run_live(policy: &str, jobs: &[KnownJob]) -> SimulatedTimes {
-    let mut driver = CoreDriver::new(&rules(policy, Market::None));
+fn run_live(policy: &str, action: UnpredictableAction, jobs: &[KnownJob]) -> SimulatedTimes {
+    let terms = UnpredictableTerms {
+        rule: unpredictable(action),
+        ..UnpredictableTerms::default()
+    };
+    let mut driver = CoreDriver::new(&AdmissionRules {
+        unpredictable: terms,
+        ..rules(policy, Market::None)
+    });
     let mut history = SimulatedTimes::default();
     for (place, job) in jobs.iter().enumerate() {
         driver.wait_for(job.gap);
@@ -99,9 +117,11 @@ fn run_live(policy: &str, jobs: &[KnownJob]) -> SimulatedTimes {
             ..submission(&job.program.to_string(), 1)
         };
         let step = driver.step(&[ServiceCommand::Submit(Box::new(template))]);
-        if job.deadline.is_some() && is_accepted(&step) {
+        let answer = answer(&step);
+        if job.deadline.is_some() && matches!(answer.admission, AdmissionState::Accepted { .. }) {
             history.promised.insert(place);
         }
+        history.n_unpredictable += usize::from(answer.unpredictable.is_some());
     }
     driver.wait(1_000_000);
     history.runs.resize(jobs.len(), None);
@@ -112,17 +132,21 @@ fn run_live(policy: &str, jobs: &[KnownJob]) -> SimulatedTimes {
     history
 }
 
-fn is_accepted(step: &StepOutput) -> bool {
-    step.changes.iter().any(|change| {
-        let RowChange::Submitted { answer, .. } = change else {
-            return false;
-        };
-        matches!(answer.admission, AdmissionState::Accepted { .. })
-    })
+fn answer(step: &StepOutput) -> &SubmitOutcome {
+    let answer = step.changes.iter().find_map(|change| match change {
+        RowChange::Submitted { answer, .. } => Some(answer),
+        _ => None,
+    });
+    answer.expect("a job was submitted")
 }
 
 /// Returns what becomes of the jobs in a replay that begins at `from`.
-fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> SimulatedTimes {
+fn run_simulated(
+    policy: &str,
+    action: UnpredictableAction,
+    jobs: &[KnownJob],
+    from: Instant,
+) -> SimulatedTimes {
     let policy = rules(policy, Market::None).policy;
     let mut submit = from;
     let mut numbers = BTreeMap::new();
@@ -150,7 +174,7 @@ fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> SimulatedTim
         ..ReplayConfig::new(NODES, Market::None)
     };
     let estimates = EstimateSetup {
-        unpredictable: None,
+        unpredictable: Some(unpredictable(action)),
         origin: EstimateOrigin::User,
         uses_beliefs: policy.uses_beliefs(),
         contexts: &contexts,
@@ -164,7 +188,12 @@ fn run_simulated(policy: &str, jobs: &[KnownJob], from: Instant) -> SimulatedTim
     };
     SimulatedTimes {
         runs: outcomes.clone().map(|(_, job)| job.ran).collect(),
-        promised: outcomes.filter(at_once).map(|(place, _)| place).collect(),
+        promised: outcomes
+            .clone()
+            .filter(at_once)
+            .map(|(place, _)| place)
+            .collect(),
+        n_unpredictable: outcomes.filter(|(_, job)| job.unpredictable).count(),
     }
 }
 
@@ -186,12 +215,23 @@ fn spec(job: &KnownJob, submit: Instant) -> JobSpec {
 
 #[test]
 fn service_promises_and_runs_each_job_as_a_replay_does() {
-    let mut n_promised = 0;
-    for policy in ["plan", "edf-bf", "easy"] {
+    let (mut n_promised, mut n_unpromised) = (0, 0);
+    let none = UnpredictableAction::None;
+    let treated = UnpredictableAction::NoPromise;
+    for (policy, action) in [
+        ("plan", none),
+        ("edf-bf", none),
+        ("easy", none),
+        ("plan", treated),
+    ] {
         for seed in 0..SEEDS {
             let jobs = random_jobs(seed);
             let from = CoreDriver::new(&rules(policy, Market::None)).now;
-            let (live, simulated) = (run_live(policy, &jobs), run_simulated(policy, &jobs, from));
+            let (live, simulated) = (
+                run_live(policy, action, &jobs),
+                run_simulated(policy, action, &jobs, from),
+            );
+            assert_eq!(live.n_unpredictable, simulated.n_unpredictable);
             // Policies that decide at the start of a job let it wait.
             if policy.starts_with("plan") {
                 assert_eq!(live.promised, simulated.promised, "{policy}, seed {seed}");
@@ -203,7 +243,11 @@ fn service_promises_and_runs_each_job_as_a_replay_does() {
             let ran = live.runs.iter().flatten().count();
             assert!(ran > 30, "{policy}, seed {seed}: {ran} jobs ran");
             n_promised += live.promised.len();
+            if action == treated {
+                n_unpromised += live.n_unpredictable;
+            }
         }
     }
     assert!(n_promised > 100, "{n_promised} promises");
+    assert!(n_unpromised > 20, "{n_unpromised} jobs were treated");
 }

@@ -67,6 +67,7 @@ mod takeover;
 mod task_commands;
 mod terminal;
 mod time_limits;
+mod unpredictable;
 mod unpromised;
 mod wait_causes;
 mod whole_system;
