@@ -124,7 +124,7 @@ pub(crate) struct ClusterSim<'a> {
     slowest: NodeSpeed,
     estimates: EstimateProvider<'a>,
     truths: GroundTruths,
-    /// The waiting jobs by place in the order of arrival, where beliefs about them change.
+    /// The waiting jobs by place in the order of arrival, where beliefs follow them.
     waiting: BTreeMap<usize, JobId>,
     outcomes: OutcomeWindow,
     placements: Option<JobPlacements>,
@@ -355,7 +355,7 @@ impl<'a> ClusterSim<'a> {
             self.simulation.note_request(now, &estimate.spec, 1);
         }
         self.truths.set(job, truth);
-        if self.estimates.revises_beliefs() {
+        if self.estimates.follows_starts() {
             self.waiting.insert(truth.index, job);
         }
         self.apply_effects(now);

@@ -237,6 +237,11 @@ impl<'a> EstimateProvider<'a> {
         self.uses_beliefs && !matches!(self.origin, EstimateOrigin::True)
     }
 
+    /// Returns whether beliefs follow jobs from their starts, as those of a service do.
+    pub(crate) fn follows_starts(&self) -> bool {
+        self.revises_beliefs() || self.unpredictable.is_some()
+    }
+
     /// Records that the `index`-th job starts, perhaps at its submission.
     pub fn observe_start(&mut self, index: usize, now: Instant) {
         if self.learns() {

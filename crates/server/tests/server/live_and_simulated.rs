@@ -85,7 +85,7 @@ struct SimulatedTimes {
 fn unpredictable(action: UnpredictableAction) -> UnpredictableRule {
     UnpredictableRule {
         action,
-        spread: 1.5,
+        spread: 1.01,
     }
 }
 

@@ -23,3 +23,4 @@ mod prices;
 mod rebid;
 mod speeds;
 mod tasks_in_step;
+mod unpredictable;
