@@ -91,6 +91,7 @@ pub(crate) fn no_replay(error: &ReplayError) -> PyErr {
             ErrorClass::Argument,
             Some("a last speed without a count takes the rest of the nodes"),
         ),
+        ReplayError::Treatment { .. } => (ErrorClass::Argument, None),
         ReplayError::FewJobs { .. } => (
             ErrorClass::Argument,
             Some("ask for fewer windows, or for more of the record"),
@@ -117,6 +118,7 @@ pub(crate) fn no_replay(error: &ReplayError) -> PyErr {
     let name = match error {
         ReplayError::Policy(_) | ReplayError::WrongMarket { .. } => "policies: ",
         ReplayError::Speeds(_) => "speeds: ",
+        ReplayError::Treatment { .. } => "unpredictable: ",
         ReplayError::FewJobs { .. } => "windows: ",
         ReplayError::Open(_)
         | ReplayError::Settings(_)

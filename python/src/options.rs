@@ -12,7 +12,7 @@ use tollgate_model::{Market, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{ParameterEnum, PolicySpec};
 use tollgate_replay::parallel::n_processors;
-use tollgate_replay::{NodeCount, ReplayGrouping, ReplaySettings, choose_policies};
+use tollgate_replay::{NodeCount, ReplayGrouping, ReplaySettings, TreatmentTrial, choose_policies};
 use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, RecordLevel};
 use tollgate_trace::record_filter::RecordTime;
 use tollgate_workload::{NeverRanHandling, WorkloadConfig};
@@ -76,6 +76,8 @@ impl ReplayOptions {
             "tasks" => settings.tasks = keyword(name, value)?,
             "preemption_cost" => settings.preemption_cost = preemption_cost(name, value)?,
             "overrun" => settings.overrun = keyword(name, value)?,
+            "unpredictable" => settings.treatments = treatments(name, value)?,
+            "unpredictable_spread" => settings.spread = spread(name, value)?,
             "seeds" => settings.seeds = count_of_32_bits(name, value)?,
             "estimates" => settings.estimates = parsed::<EstimateOrigin>(name, value)?,
             "learn" => self.learn = sources(value)?,
@@ -271,6 +273,23 @@ fn preemption_cost(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Span> {
     match range.contains(&seconds) {
         true => Ok(Span::from_secs_f64(seconds)),
         false => Err(argument(name, "expected 0 to 1000000 seconds")),
+    }
+}
+
+/// Takes one or several treatments of jobs whose run time cannot be predicted.
+fn treatments(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<TreatmentTrial>> {
+    let words = one_or_several(name, value)?.into_iter();
+    words
+        .map(|word| word.parse().map_err(|error| argument(name, error)))
+        .collect()
+}
+
+fn spread(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let expected = "a number above 1";
+    let spread: f64 = of_type(name, value, expected)?;
+    match spread.is_finite() && spread > 1.0 {
+        true => Ok(spread),
+        false => Err(argument(name, format_args!("expected {expected}"))),
     }
 }
 

@@ -47,6 +47,8 @@ def replay(
     speeds: str | None = None,
     tasks: Literal["rigid", "independent"] | None = None,
     preemption_cost: float | timedelta | None = None,
+    unpredictable: str | Sequence[str] | None = None,
+    unpredictable_spread: float | None = None,
     by: Literal["queue", "user", "size"] | None = None,
     windows: int | None = None,
     seed: int | None = None,
@@ -98,6 +100,10 @@ def replay(
         speeds: Speeds of nodes, as ``"64*1,64*1.5"``.
         tasks: Whether the tasks of jobs that share nodes run in step (``"rigid"``).
         preemption_cost: Work that a paused task loses when it resumes, in seconds.
+        unpredictable: Treatments to compare of jobs whose run time cannot be predicted: ``"none"``, ``"no-promise"``,
+            ``"limit:4h"``, ``"dedicated:16"``. Each policy runs with each of them.
+        unpredictable_spread: How many times as long the longest tenth of a class takes as the shortest tenth, or as a
+            minute, from which on its run time counts as unpredictable.
         by: Also measure the jobs by queue, user or number of processors.
         windows: Number of windows into which the record is cut, with the risk of each policy over them.
         seed: Seed of drawn deadlines, budgets and penalty rates.

@@ -42,6 +42,7 @@ __all__ = [
     "TaskRangeDecision",
     "TaskRuns",
     "TasksOutlook",
+    "UnpredictableRun",
     "WaitMessage",
     "WorkerStatus",
 ]
@@ -189,6 +190,8 @@ class JobDetails:
     or is over."""
     suspended: str | None = None
     """Why it is suspended, or about to be evicted, if it runs on a computer that others use now."""
+    unpredictable: UnpredictableRun | None = None
+    """Of a job whose run time cannot be predicted: the run times of its class, and its treatment."""
     expected: JobForecast | None = None
     """Expected start and end with their interval, and the probability of meeting the deadline, by what is known now.
     Only in a list with `expect`, of a job that is not over."""
@@ -676,10 +679,12 @@ class SubmitResponse:
     """Of a waitlisted job: the instant by which it is promised or rejected."""
     time_limit_s: float | None = None
     """Wall-clock time from the start after which the job is ended: the time limit of the request, where the policy
-    enforces one."""
+    enforces one, or that of the site for such jobs."""
     forecast_doubt: str | None = None
     """Why the forecast is in doubt, so that its bounds are wider. None if the last jobs of the class ran as
     expected."""
+    unpredictable: UnpredictableRun | None = None
+    """Of a job whose run time cannot be predicted: the run times of its class, and its treatment."""
     expected_start_at: datetime | None = None
     """Expected start, or the start if the job has started."""
     latest_start_at: datetime | None = None
@@ -777,6 +782,20 @@ class TasksOutlook:
     """The job finishes after this instant with a probability of one tenth."""
     probability: float | None = None
     """Probability of meeting the deadline, if there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnpredictableRun:
+    """The run times of a class that cannot be predicted, and how the site treats a job of it."""
+
+    low_s: float
+    """One in ten jobs of the class takes no longer."""
+    high_s: float
+    """One in ten jobs of the class takes longer."""
+    action: str
+    """The treatment: `none`, `no-promise`, `dedicated`, or `limit:4h` for a job that is ended after four hours."""
+    text: str
+    """The same as a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)

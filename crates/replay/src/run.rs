@@ -2,11 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use tollgate_forecast::UnpredictableRule;
 use tollgate_model::{Outcome, PenaltyLimit};
 use tollgate_policy::PolicySpec;
 use tollgate_risk::{ObjectiveTotals, Objectives};
-use tollgate_sim::{self as sim, ReplayResult, StopSignal};
+use tollgate_sim::{self as sim, ReplayResult, StopSignal, UnpredictableRule};
 
 use crate::calibration::PromiseCalibration;
 use crate::error::ReplayError;
@@ -33,7 +32,8 @@ pub struct RunControl<'a> {
 
 /// The results of a policy.
 pub struct PolicyAnswer {
-    /// The chosen policy with its parameters.
+    /// The chosen policy with its parameters, and after a space the treatment of jobs whose run time cannot be predicted, if
+    /// there is one.
     pub policy: String,
     /// True if jobs share nodes or are paused.
     pub shares_nodes: bool,
@@ -51,16 +51,6 @@ pub struct PolicyAnswer {
     pub risk: Option<WindowRisk>,
     /// The calibration of promises with the first seed, if requested.
     pub calibration: Option<PromiseCalibration>,
-}
-
-impl PolicyAnswer {
-    /// Returns the policy, and the treatment of jobs that cannot be predicted if several are compared.
-    pub fn label(&self) -> String {
-        match self.treatment {
-            None => self.policy.clone(),
-            Some(treatment) => format!("{}, {treatment}", self.policy),
-        }
-    }
 }
 
 /// Statistics over several seeds.
@@ -143,7 +133,10 @@ pub fn run_policies<E: From<ReplayError> + Send>(
             };
             let calibration = replay.as_ref().filter(|_| settings.calibration);
             let answer = PolicyAnswer {
-                policy: policy.to_string(),
+                policy: match treatment {
+                    None => policy.to_string(),
+                    Some(treatment) => format!("{policy} {treatment}"),
+                },
                 shares_nodes: policy.shares_nodes(),
                 treatment,
                 nodes: machine.nodes,

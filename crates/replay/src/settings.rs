@@ -2,10 +2,9 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use tollgate_forecast::unpredictable::DEFAULT_SPREAD;
 use tollgate_model::{Market, Span, SpeedList};
 use tollgate_policy::{PolicyRegistry, PolicySpec};
-use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling};
+use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling, UnpredictableRule};
 use tollgate_trace::record_filter::RecordFilter;
 use tollgate_workload::WorkloadConfig;
 
@@ -92,7 +91,7 @@ impl ReplaySettings {
             by: None,
             windows: None,
             treatments: Vec::new(),
-            spread: DEFAULT_SPREAD,
+            spread: UnpredictableRule::default().spread,
             calibration: false,
             states_promises: false,
         }

@@ -48,7 +48,7 @@ pub fn render(answers: &[PolicyAnswer], by: Option<&str>, deadlines: DeadlineCou
         }
         for answer in of_machine {
             let calibration = answer.calibration.as_ref();
-            text.extend(calibration.map(|calibration| calibration.render(&answer.label())));
+            text.extend(calibration.map(|calibration| calibration.render(&answer.policy)));
         }
     }
     let sharing = answers.iter().filter(|answer| answer.shares_nodes);
@@ -124,7 +124,7 @@ fn of_one_machine(answers: &[PolicyAnswer]) -> String {
                 |value: MeanDeviation| format!("{:5.1} \u{b1} {:.1}", value.mean, value.deviation);
             text.push_str(&format!(
                 "{:NAME_WIDTH$}  SLA {} %, reliability {} %\n",
-                answer.label(),
+                answer.policy,
                 of(over.sla_pct),
                 of(over.reliability_pct)
             ));
@@ -183,7 +183,7 @@ fn groups_of(answer: &PolicyAnswer, by: &str) -> String {
         objectives: &of.objectives,
     });
     let table = text_of(by, rows, columns);
-    format!("\n{} by {by}\n{table}", answer.label())
+    format!("\n{} by {by}\n{table}", answer.policy)
 }
 
 /// A row of a table.
@@ -195,10 +195,7 @@ struct TableRow<'a> {
 impl<'a> TableRow<'a> {
     fn of(answer: &'a PolicyAnswer) -> Self {
         Self {
-            name: match answer.treatment {
-                None => name(&answer.policy),
-                Some(treatment) => format!("{}\n {treatment}", name(&answer.policy)),
-            },
+            name: name(&answer.policy),
             objectives: &answer.objectives,
         }
     }
@@ -225,12 +222,16 @@ fn text_of<'a>(
     render_figures(&columns, &rows, FigureLayout::Ruled { width: Some(WIDTH) })
 }
 
-/// Formats a policy with its parameters, each on its own line if they are long.
+/// Formats a policy with its parameters, each on its own line if they are long, and a treatment on the last line.
 fn name(policy: &str) -> String {
     if policy.len() <= NAME_WIDTH {
         return policy.to_owned();
     }
-    policy.replace(':', ":\n ").replace(',', ",\n ")
+    let lines = |policy: &str| policy.replace(':', ":\n ").replace(',', ",\n ");
+    match policy.split_once(' ') {
+        None => lines(policy),
+        Some((policy, treatment)) => format!("{}\n {treatment}", lines(policy)),
+    }
 }
 
 /// Returns the four objectives and then the usual measures of the field. SLA is the number of

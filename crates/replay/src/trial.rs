@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tollgate_forecast::{UnpredictableAction, UnpredictableActionError};
 use tollgate_policy::PolicySpec;
+use tollgate_sim::{UnpredictableAction, UnpredictableActionError};
 
 use crate::error::ReplayError;
 

@@ -134,15 +134,13 @@ fn keys(risk: Risk) -> RiskKeys {
 
 /// Renders the risks as text. Empty without any.
 pub fn render(answers: &[PolicyAnswer]) -> String {
-    let width = answers.iter().map(|answer| answer.label().len()).max();
+    let width = answers.iter().map(|answer| answer.policy.len()).max();
     let width = width.unwrap_or_default();
     let rows = answers.iter().filter_map(|answer| {
         let risk = answer.risk.as_ref()?.integrated?;
         Some(format!(
             "{:width$}  performance {:.3}, volatility {:.3}\n",
-            answer.label(),
-            risk.performance,
-            risk.volatility
+            answer.policy, risk.performance, risk.volatility
         ))
     });
     let rows: String = rows.collect();

@@ -15,7 +15,7 @@ use crate::runtime_forecast::RuntimeForecast;
 const MAX_RESERVATIONS: usize = 16;
 
 impl Core {
-    /// Returns the outcome at `at` of a job with the treatment of the site: the policy's verdict, then the check of its
+    /// Returns the outcome at `at` of a job with the treatment of the site. It is the policy's verdict, then the check of its
     /// confidence, and what remains for a job that is not promised.
     pub(crate) fn evaluate(&mut self, at: Instant, submission: &Submission) -> SubmitOutcome {
         self.look_ahead.reset_budget();

@@ -31,7 +31,7 @@
 //! | `retry_rule`, `retry` | failed tasks that are tried again, as their users want it |
 //! | `run_record`, `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `active_task`, `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
-//! | `unpredictable` | the treatment of jobs whose run time cannot be predicted |
+//! | `unpredictable_terms`, `unpredictable` | the rule of the site and the treatment of jobs whose run time cannot be predicted |
 //! | `unfinished` | the numbers of unfinished jobs and tasks, of all users and of each |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
@@ -94,6 +94,7 @@ mod task_pace;
 mod task_ranges;
 mod unfinished;
 mod unpredictable;
+mod unpredictable_terms;
 mod wait_cause;
 mod work;
 mod workers;
@@ -132,5 +133,5 @@ pub use tollgate_gate::JobPrediction;
 pub use tollgate_grid_policies::retry::{RetryError, RetryPolicy};
 pub use tollgate_grid_policies::select::{BuiltinSelectPolicy, UnknownSelectPolicy};
 pub use unfinished::UnfinishedCounts;
-pub use unpredictable::UnpredictableTerms;
+pub use unpredictable_terms::UnpredictableTerms;
 pub use wait_cause::WaitCause;

@@ -9,7 +9,7 @@ use tollgate_policy::{PolicyRegistry, PolicySpec};
 
 use crate::command::Submission;
 use crate::desktop_logins::{DesktopChoice, StoredChoice};
-use crate::unpredictable::UnpredictableTerms;
+use crate::unpredictable_terms::UnpredictableTerms;
 
 /// Seconds of one core that the price refers to.
 const CORE_HOUR_S: f64 = 3600.0;

@@ -1,41 +1,16 @@
 //! The treatment of jobs whose run time cannot be predicted.
 //!
-//! A job is judged once, as it is submitted or comes to its turn, and its treatment stays: its time limit, its hosts and its
+//! A job is judged once, as it is submitted or comes to its turn, and its treatment stays. Its time limit, its hosts and its
 //! deadline do not change as more becomes known of its class. Jobs that the hosts for dedicated ones cannot take run
 //! elsewhere, without a promise.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-use tollgate_forecast::{UnpredictableAction, UnpredictableJob, UnpredictableRule};
+use tollgate_forecast::{UnpredictableAction, UnpredictableJob};
 use tollgate_model::Span;
 
 use crate::command::Submission;
 use crate::core::Core;
-
-/// The rule of a site for jobs whose run time cannot be predicted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct UnpredictableTerms {
-    /// Their recognition and treatment.
-    pub rule: UnpredictableRule,
-    /// The names of the hosts that are set aside for them, where they are to run on dedicated ones.
-    pub hosts: BTreeSet<String>,
-}
-
-impl UnpredictableTerms {
-    /// Returns the names of the hosts that are set aside.
-    pub(crate) fn hosts_aside(&self) -> impl Iterator<Item = &str> {
-        let is_dedicated = self.rule.action == UnpredictableAction::Dedicated;
-        let hosts = self.hosts.iter().filter(move |_| is_dedicated);
-        hosts.map(String::as_str)
-    }
-
-    /// Returns whether a host is set aside.
-    pub(crate) fn sets_aside(&self, host: &str) -> bool {
-        self.hosts_aside().any(|name| name == host)
-    }
-}
 
 impl Core {
     /// Returns a submission as the site treats it: one whose run time cannot be predicted has the treatment of such jobs.

@@ -34,6 +34,9 @@ pub use cluster::{
 pub use estimate_origin::{EstimateOrigin, EstimateOriginError};
 pub use estimates::{EstimateSetup, JobContext};
 pub use rebid::{is_blind_to_bids, rebid};
-pub use tollgate_forecast::{ClassId, CompletedJob, ForecastJob, JobAttributes, LearnedHistory};
+pub use tollgate_forecast::{
+    ClassId, CompletedJob, ForecastJob, JobAttributes, LearnedHistory, UnpredictableAction,
+    UnpredictableActionError, UnpredictableRule,
+};
 pub use tollgate_policy::{PolicyError, PolicyRegistry, PolicySpec, TaskCoupling};
 pub use tollgate_workload::JobArrival;

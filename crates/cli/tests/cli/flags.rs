@@ -151,6 +151,8 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
         (_, "--preemption-cost") => "300",
         (_, "--without-deadline") => "0.5",
         (_, "--overrun") => "kill",
+        (_, "--unpredictable") => "none",
+        (_, "--unpredictable-spread") => "2",
         (_, "--last" | "--first") => "2",
         (_, "--seed" | "--seeds" | "--threads" | "--computers" | "--chunks" | "--windows") => "2",
         (_, "--estimates") => "forecast:0.9",

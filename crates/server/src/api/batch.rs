@@ -61,7 +61,7 @@ pub(super) async fn submit_batch(
             return keyed.stored(&service).await;
         };
         let response = service.submit_response(Some(submitted.job), &submitted.answer);
-        service.metrics.record_decision(&response.decision);
+        service.metrics.record_decision(&response);
         responses.push(response);
     }
     let jobs = responses;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use tollgate_client::types::{JobDecision, WireWord};
+use tollgate_client::types::{JobDecision, SubmitResponse};
 use tollgate_model::Books;
 use tollgate_store::{EstimateCoverage, StoreError};
 
@@ -47,6 +47,8 @@ pub struct ServiceMetrics {
     unpromised: AtomicU64,
     deferred: AtomicU64,
     rejected: AtomicU64,
+    /// Number of submissions whose run time cannot be predicted.
+    unpredictable: AtomicU64,
     /// Number of quotes by latency: one count per bound, then one for longer quotes.
     quotes: [AtomicU64; BOUNDS.len() + 1],
     quotes_micros: AtomicU64,
@@ -65,8 +67,11 @@ struct JobTotals {
 
 impl ServiceMetrics {
     /// Counts a submission.
-    pub(super) fn record_decision(&self, decision: &WireWord<JobDecision>) {
-        let Some(decision) = decision.known() else {
+    pub(super) fn record_decision(&self, answer: &SubmitResponse) {
+        if answer.unpredictable.is_some() {
+            self.unpredictable.fetch_add(1, Relaxed);
+        }
+        let Some(decision) = answer.decision.known() else {
             return;
         };
         let count = match decision {
@@ -78,6 +83,11 @@ impl ServiceMetrics {
             JobDecision::Rejected => &self.rejected,
         };
         count.fetch_add(1, Relaxed);
+    }
+
+    /// Returns the number of submissions whose run time cannot be predicted.
+    fn n_unpredictable(&self) -> u64 {
+        self.unpredictable.load(Relaxed)
     }
 
     /// Counts a quote that took `took`.

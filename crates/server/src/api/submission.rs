@@ -55,7 +55,7 @@ pub(super) async fn submit_new(
         return keyed.stored(&service).await;
     };
     let (status, answer) = submit_answer(&service, job, &answer);
-    service.metrics.record_decision(&answer.decision);
+    service.metrics.record_decision(&answer);
     Ok((status, answer))
 }
 

@@ -133,9 +133,11 @@ fn run_live(policy: &str, action: UnpredictableAction, jobs: &[KnownJob]) -> Sim
 }
 
 fn answer(step: &StepOutput) -> &SubmitOutcome {
-    let answer = step.changes.iter().find_map(|change| match change {
-        RowChange::Submitted { answer, .. } => Some(answer),
-        _ => None,
+    let answer = step.changes.iter().find_map(|change| {
+        let RowChange::Submitted { answer, .. } = change else {
+            return None;
+        };
+        Some(answer)
     });
     answer.expect("a job was submitted")
 }

@@ -66,7 +66,7 @@ fn found(answer: &SubmitOutcome) -> Option<UnpredictableAction> {
 }
 
 #[test]
-fn only_a_class_whose_run_times_are_far_apart_is_recognised() {
+fn class_with_run_times_far_apart_is_recognised_and_no_other() {
     let mut site = experienced(UnpredictableAction::None);
     let wild = site.quote(job("wild"));
     let found = wild.unpredictable.unwrap();
@@ -132,7 +132,7 @@ fn user_cannot_raise_the_limit_of_the_site() {
 }
 
 #[test]
-fn deadline_is_not_promised_and_the_answer_says_why() {
+fn deadline_is_not_promised_and_the_answer_has_the_reason() {
     let mut site = experienced(UnpredictableAction::NoPromise);
     for otherwise in [Otherwise::Run, Otherwise::Wait] {
         let wild = Submission {

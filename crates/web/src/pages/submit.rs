@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tollgate_client::types::{
     JobDecision, JobForecast, JobOffer, JobRef, JobRequest, OfferChange, ReasonMessage,
-    SubmitResponse,
+    SubmitResponse, UnpredictableRun,
 };
 use tollgate_client::{ClientError, PathWithQuery};
 
@@ -53,6 +53,7 @@ struct AnswerView<'a> {
     probability: Option<f64>,
     estimate_s: f64,
     forecast_from: &'a str,
+    unpredictable: Option<&'a UnpredictableRun>,
     price: Option<f64>,
     held_until_at: Option<&'a str>,
     decided_by_at: Option<&'a str>,
@@ -216,6 +217,7 @@ pub fn render_answer(answer: &SubmitResponse, kind: RequestKind) -> String {
             .and_then(|expected| expected.probability),
         estimate_s: answer.estimate_s,
         forecast_from: &answer.forecast_from,
+        unpredictable: answer.unpredictable.as_ref(),
         price: answer.price.filter(|price| *price > 0.0),
         held_until_at: answer.held_until_at.as_deref(),
         decided_by_at: answer.decided_by_at.as_deref(),

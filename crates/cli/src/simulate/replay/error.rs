@@ -36,11 +36,6 @@ pub(crate) enum ReplayFlagError {
     /// Schedules of several machines. A file has those of one.
     #[error("--nodes: expected one size with --jobs-out and --gantt, got {sizes}")]
     ScheduleOfSeveralSizes { sizes: usize },
-    /// Schedules with several treatments. A file has those with one.
-    #[error(
-        "--unpredictable: expected one treatment with --jobs-out and --gantt, got {treatments}"
-    )]
-    ScheduleOfSeveralTreatments { treatments: usize },
     /// A file of a cluster that is not understood.
     #[error("{file}: {message}")]
     ClusterFile { file: String, message: String },
@@ -80,7 +75,6 @@ impl CliError for ReplayFlagError {
             | Self::JobsOutToStdout
             | Self::CalibrationAsCsv
             | Self::ScheduleOfSeveralSizes { .. }
-            | Self::ScheduleOfSeveralTreatments { .. }
             | Self::ClusterFile { .. }
             | Self::SameName { .. }
             | Self::GanttOfSeveral { .. } => ExitKind::Usage,
@@ -103,7 +97,6 @@ impl CliError for ReplayFlagError {
             Self::CalibrationAsCsv => "a row of CSV has the results of a policy, and no bins",
             Self::GanttOfSeveral { .. } => "choose those to be drawn with `--policy`",
             Self::ScheduleOfSeveralSizes { .. } => "run the sizes one by one",
-            Self::ScheduleOfSeveralTreatments { .. } => "run the treatments one by one",
             Self::Picture { .. } => "a name that ends in .svg has no limit of its size",
         };
         Some(hint.into())

@@ -152,7 +152,7 @@ fn table(answers: &[PolicyAnswer]) -> PageTable {
         let (waits, responses) = (run.wait_quantiles, run.response_quantiles);
         let mark = if answer.shares_nodes { " *" } else { "" };
         vec![
-            PageCell::text(format!("{}{mark}", answer.label())),
+            PageCell::text(format!("{}{mark}", answer.policy)),
             PageCell::number(answer.nodes.to_string()),
             PageCell::number(run.accepted.to_string()),
             PageCell::number(run.rejected.to_string()),

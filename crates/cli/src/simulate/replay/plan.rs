@@ -56,12 +56,8 @@ impl ReplayPlan {
         if sizes > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
             return Err(ReplayFlagError::ScheduleOfSeveralSizes { sizes }.into());
         }
-        let treatments = args.unpredictable.len();
-        if treatments > 1 && (args.gantt.is_some() || args.jobs_out.is_some()) {
-            return Err(ReplayFlagError::ScheduleOfSeveralTreatments { treatments }.into());
-        }
-        if args.gantt.is_some() && !(1..=2).contains(&choices.len()) {
-            let policies = choices.len();
+        let policies = choices.len() * args.unpredictable.len().max(1);
+        if args.gantt.is_some() && !(1..=2).contains(&policies) {
             return Err(ReplayFlagError::GanttOfSeveral { policies }.into());
         }
         let settings = ReplaySettings {

@@ -159,6 +159,14 @@ pub const METRICS: &[MetricFamily] = &[
         },
     },
     MetricFamily {
+        name: "tollgate_unpredictable_jobs",
+        kind: MetricKind::Counter,
+        unit: "jobs",
+        labels: &[],
+        help: "Submitted jobs whose run time cannot be predicted.",
+        samples: |now| counter(now.counters.n_unpredictable() as f64),
+    },
+    MetricFamily {
         name: "tollgate_quote_seconds",
         kind: MetricKind::Histogram,
         unit: "seconds",
