@@ -495,3 +495,19 @@ fn windows_have_results_of_their_own_and_policies_a_risk_over_them() {
             .contains("28 windows need at least 280 jobs, and the record has 273")
     );
 }
+
+#[test]
+fn treatments_of_unpredictable_jobs_are_compared() {
+    let treatments = "none,limit:4h,no-promise,dedicated:16";
+    let words = ["replay", "--last", "600", "--policy", "plan", "-q"];
+    let spread = ["--unpredictable", treatments, "--unpredictable-spread", "5"];
+    insta::assert_snapshot!(tollgate(&[words.as_slice(), &spread].concat()));
+    let refused = [
+        "replay",
+        "--policy",
+        "easy",
+        "--unpredictable",
+        "dedicated:16",
+    ];
+    insta::assert_snapshot!(tollgate(&refused));
+}
