@@ -499,8 +499,21 @@ fn windows_have_results_of_their_own_and_policies_a_risk_over_them() {
 #[test]
 fn treatments_of_unpredictable_jobs_are_compared() {
     let treatments = "none,limit:4h,no-promise,dedicated:16";
-    let words = ["replay", "--last", "600", "--policy", "plan", "-q"];
-    let spread = ["--unpredictable", treatments, "--unpredictable-spread", "5"];
+    let words = [
+        "replay",
+        "--last",
+        "600",
+        "--learn-before",
+        "--policy",
+        "plan",
+        "-q",
+    ];
+    let spread = [
+        "--unpredictable",
+        treatments,
+        "--unpredictable-spread",
+        "50",
+    ];
     insta::assert_snapshot!(tollgate(&[words.as_slice(), &spread].concat()));
     let refused = [
         "replay",
