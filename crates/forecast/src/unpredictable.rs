@@ -20,8 +20,11 @@ const HIGH: Probability = Probability::new(0.9).expect("a probability");
 /// The least that the lower bound of a spread counts for.
 const SHORTEST: Span = Span::from_secs(60);
 
-/// Number of batches of its class from which a job has a past.
+/// Number of batches of its program from which a job has a past.
 const MIN_BATCHES: u32 = 5;
+
+/// The same of all jobs of its user that ask for the same, if its program is new. Some users give each job a name of its own.
+const MIN_ALIKE: u32 = 20;
 
 /// The recognition of jobs whose run time cannot be predicted, and their treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,10 +79,15 @@ impl UnpredictableRule {
     /// Returns what the rule says of a job about which this is believed; None if its run time can be predicted, or its class
     /// is new.
     pub fn judge(&self, job: &BeliefJob, belief: &Belief) -> Option<UnpredictableJob> {
-        let n_batches = belief.basis.n_class_batches(job.program.is_some());
+        let of_program = belief.basis.n_program_batches();
+        let n_batches = belief.basis.n_batches;
+        let least = match job.program.is_some() && of_program < MIN_BATCHES {
+            true => MIN_ALIKE,
+            false => MIN_BATCHES,
+        };
         let [low, high] = [LOW, HIGH].map(|level| belief.distribution.quantile(level));
         let spread = high.as_secs_f64() / low.max(SHORTEST).as_secs_f64();
-        (n_batches >= MIN_BATCHES && spread >= self.spread).then_some(UnpredictableJob {
+        (n_batches >= least && spread >= self.spread).then_some(UnpredictableJob {
             low,
             high,
             n_batches,
@@ -225,6 +233,8 @@ mod tests {
         assert!(judged(&[], &[600; 10]).is_none());
         assert!(judged(&wild, &[]).is_none(), "the program is new");
         assert!(judged(&wild, &[2, 70_000]).is_none(), "the program is new");
+        // Most programs of the user are new.
+        assert!(judged(&wild.repeat(3), &[]).is_some());
     }
 
     #[test]

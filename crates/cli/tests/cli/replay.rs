@@ -498,29 +498,28 @@ fn windows_have_results_of_their_own_and_policies_a_risk_over_them() {
 
 #[test]
 fn treatments_of_unpredictable_jobs_are_compared() {
-    let treatments = "none,limit:4h,no-promise,dedicated:16";
+    // A user whose jobs take seconds or half a day, and one whose jobs take ten minutes each.
+    let job = |number: i64| {
+        let (user, run) = match number % 4 {
+            0 => (1, 5),
+            2 => (1, 43_000),
+            _ => (2, 600),
+        };
+        let submit = number * 20_000;
+        format!("{number} {submit} 0 {run} 1 -1 -1 1 50000 -1 1 {user} 1 -1 1 -1 -1 -1\n")
+    };
+    let jobs: String = (0..60).map(job).collect();
+    let treatments = ["--unpredictable", "none,limit:4h,no-promise,dedicated:1"];
+    let words = ["replay", "-", "--nodes", "3", "--policy", "plan", "-q"];
+    let words = [words.as_slice(), &treatments].concat();
+    insta::assert_snapshot!(tollgate_reading(&words, jobs.as_bytes()));
     let words = [
-        "replay",
-        "--last",
-        "600",
-        "--learn-before",
-        "--policy",
-        "plan",
-        "-q",
-    ];
-    let spread = [
-        "--unpredictable",
-        treatments,
-        "--unpredictable-spread",
-        "50",
-    ];
-    insta::assert_snapshot!(tollgate(&[words.as_slice(), &spread].concat()));
-    let refused = [
         "replay",
         "--policy",
         "easy",
         "--unpredictable",
         "dedicated:16",
+        "-q",
     ];
-    insta::assert_snapshot!(tollgate(&refused));
+    insta::assert_snapshot!(tollgate(&words));
 }

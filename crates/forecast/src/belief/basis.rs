@@ -13,8 +13,7 @@ use super::mixture::LevelMixture;
 /// The smallest part of a source that a sentence names beside the largest.
 const MIN_PART: f32 = 0.2;
 
-/// The places of groups in a chain: the jobs of a user that ask for the same, and those that run the same program.
-const ASK: usize = 1;
+/// The place in a chain of the jobs of a user that run the same program.
 const PROGRAM: usize = 2;
 
 /// The components of the site's level that are laws of other sites.
@@ -160,13 +159,12 @@ impl BeliefBasis {
         sources
     }
 
-    /// Returns the number of batches with ended tasks of the class of the job: its program, or what it asks for where
-    /// programs are not known.
-    pub fn n_class_batches(&self, has_program: bool) -> u32 {
-        let class = if has_program { PROGRAM } else { ASK };
+    /// Returns the number of batches with ended tasks of the program of the job.
+    pub fn n_program_batches(&self) -> u32 {
         let groups = self.groups.iter().enumerate();
-        let of_class = groups.filter(|(at, group)| (*at).max(usize::from(group.nearest)) >= class);
-        of_class
+        let of_program =
+            groups.filter(|(at, group)| (*at).max(usize::from(group.nearest)) >= PROGRAM);
+        of_program
             .map(|(_, group)| group.n_batches)
             .max()
             .unwrap_or(0)
