@@ -91,6 +91,10 @@ pub(crate) fn no_replay(error: &ReplayError) -> PyErr {
             ErrorClass::Argument,
             Some("a last speed without a count takes the rest of the nodes"),
         ),
+        ReplayError::NoRequestedMemory { .. } => (
+            ErrorClass::Argument,
+            Some("leave out `node_memory`: no job needs any"),
+        ),
         ReplayError::Treatment { .. } => (ErrorClass::Argument, None),
         ReplayError::FewJobs { .. } => (
             ErrorClass::Argument,
@@ -118,6 +122,7 @@ pub(crate) fn no_replay(error: &ReplayError) -> PyErr {
     let name = match error {
         ReplayError::Policy(_) | ReplayError::WrongMarket { .. } => "policies: ",
         ReplayError::Speeds(_) => "speeds: ",
+        ReplayError::NoRequestedMemory { .. } => "node_memory: ",
         ReplayError::Treatment { .. } => "unpredictable: ",
         ReplayError::FewJobs { .. } => "windows: ",
         ReplayError::Open(_)

@@ -1,14 +1,14 @@
 //! Keyword arguments as the settings of a replay.
 
 use std::fmt::Display;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use tollgate_model::{Market, Span};
+use tollgate_model::{Bytes, Market, Span};
 use tollgate_policies::builtin_registry;
 use tollgate_policy::{ParameterEnum, PolicySpec};
 use tollgate_replay::parallel::n_processors;
@@ -73,6 +73,7 @@ impl ReplayOptions {
             "last" => settings.last = Some(count(name, value)?),
             "nodes" => settings.nodes = node_counts(value)?,
             "speeds" => settings.speeds = Some(parsed(name, value)?),
+            "node_memory" => settings.node_memory = Some(memory(name, value)?),
             "tasks" => settings.tasks = keyword(name, value)?,
             "preemption_cost" => settings.preemption_cost = preemption_cost(name, value)?,
             "overrun" => settings.overrun = keyword(name, value)?,
@@ -273,6 +274,17 @@ fn preemption_cost(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Span> {
     match range.contains(&seconds) {
         true => Ok(Span::from_secs_f64(seconds)),
         false => Err(argument(name, "expected 0 to 1000000 seconds")),
+    }
+}
+
+/// Takes an amount of memory: text as `4G`, or a number of bytes.
+fn memory(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    match value.is_instance_of::<PyString>() {
+        true => parsed(name, value),
+        false => {
+            let bytes = of_type::<NonZeroU64>(name, value, "text as 4G, or a number of bytes");
+            bytes.map(|bytes| Bytes::new(bytes.get()))
+        }
     }
 }
 

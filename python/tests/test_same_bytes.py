@@ -58,6 +58,19 @@ def test_settings(program, tmp_path: Path) -> None:
     assert of_module(replay, tmp_path / "module.csv") == theirs
 
 
+@pytest.mark.parametrize("node_memory", ["1G", 1 << 30])
+def test_memory_of_nodes(node_memory: str | int, program, tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.csv"
+    rows = (f"{n},{60 * n},600,1,{n % 3 << 30}" for n in range(1, 20))
+    jobs.write_text("job_id,submit_s,runtime_s,procs,requested_memory_bytes\n" + "\n".join(rows) + "\n")
+    replay = tg.replay(jobs, policies="easy", nodes=4, node_memory=node_memory)
+    theirs = of_program(
+        program, tmp_path / "program.csv", jobs, "--policy", "easy", "--nodes", 4, "--node-memory", "1G"
+    )
+    assert of_module(replay, tmp_path / "module.csv") == theirs
+    assert set(replay.jobs["procs"]) == {1, 2}
+
+
 def test_text_and_summary(program) -> None:
     replay = tg.replay(policies=["easy", "libra-risk"], last=500, by="queue", windows=None)
     arguments = ("replay", "--quiet", "--policy", "easy,libra-risk", "--last", 500, "--by", "queue")

@@ -45,6 +45,7 @@ def replay(
     learn_before: bool | None = None,
     overrun: Literal["run", "kill"] | None = None,
     speeds: str | None = None,
+    node_memory: str | int | None = None,
     tasks: Literal["rigid", "independent"] | None = None,
     preemption_cost: float | timedelta | None = None,
     unpredictable: str | Sequence[str] | None = None,
@@ -98,6 +99,8 @@ def replay(
         learn_before: Learn from up to 20,000 records before the last ones.
         overrun: Let jobs outlive their estimates (``"run"``), or kill them at that limit (``"kill"``).
         speeds: Speeds of nodes, as ``"64*1,64*1.5"``.
+        node_memory: Memory of each node, as ``"4G"`` or in bytes. A job that requests more memory than its processors come
+            with gets as many as that memory comes with. None does not count memory.
         tasks: Whether the tasks of jobs that share nodes run in step (``"rigid"``).
         preemption_cost: Work that a paused task loses when it resumes, in seconds.
         unpredictable: Treatments to compare of jobs whose run time cannot be predicted: ``"none"``, ``"no-promise"``,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::MAX_DEVICES;
+use tollgate_model::{Bytes, MAX_DEVICES};
 
 use crate::limits::check_job_memory;
 use crate::resources::parse_resources;
@@ -27,26 +27,8 @@ pub fn parse_device_list(words: &str) -> Result<BTreeMap<String, u8>, String> {
 
 /// Parses a size in bytes: `2G`, `500M`, `1.5GiB`, `1048576`. Units are powers of 1024.
 pub fn parse_memory(words: &str) -> Result<u64, String> {
-    let text = words.trim().to_ascii_lowercase();
-    let end = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    let power = match text[end..].trim_end_matches('b').trim_end_matches('i') {
-        "" => Some(0),
-        "k" => Some(1),
-        "m" => Some(2),
-        "g" => Some(3),
-        "t" => Some(4),
-        _ => None,
-    };
-    let number: Option<f64> = text[..end].trim().parse().ok();
-    let bytes = number
-        .zip(power)
-        .map(|(number, power)| number * 1024_f64.powi(power));
-    bytes
-        .filter(|bytes| (1.0..=1e18).contains(bytes))
-        .map(|bytes| bytes as u64)
-        .ok_or_else(|| format!("expected memory as in 2G or 500M, got `{words}`"))
+    let parsed = words.parse::<Bytes>().map_err(|error| error.to_string());
+    parsed.map(Bytes::as_u64)
 }
 
 /// Parses the memory of a job, at least a megabyte.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Credits, CreditsPerSecond, Instant, Otherwise, PlacementNeeds, Probability, Span};
+use crate::{
+    Bytes, Credits, CreditsPerSecond, Instant, Otherwise, PlacementNeeds, Probability, Span,
+};
 
 /// The slot of a queued or running job. Slots are dense and are recycled once a job has finished,
 /// so a slot is neither a name for users nor an order: drivers keep a public number beside it.
@@ -49,6 +51,43 @@ impl JobSpec {
     pub fn due(&self) -> Option<Instant> {
         self.sla.deadline.map(|deadline| self.submit + deadline)
     }
+
+    /// Returns the same job with `memory` in all, spread evenly over its processors. A node has `node_memory`, None if
+    /// unknown. A job that needs more memory than its processors come with gets as many processors as that memory comes
+    /// with.
+    ///
+    /// ```
+    /// use tollgate_model::{Bytes, Instant, JobSpec, Sla, Span, UserId};
+    ///
+    /// let job = JobSpec {
+    ///     submit: Instant::ZERO,
+    ///     estimate: Span::from_secs(60),
+    ///     procs: 2,
+    ///     memory: 0,
+    ///     needs: Default::default(),
+    ///     restarts: 0,
+    ///     user: UserId(0),
+    ///     sla: Sla::default(),
+    /// };
+    /// let on_nodes_of = |node| {
+    ///     let spread = job.with_memory(Bytes::new(10), node);
+    ///     (spread.procs, spread.memory)
+    /// };
+    /// assert_eq!(on_nodes_of(Some(Bytes::new(5))), (2, 5));
+    /// assert_eq!(on_nodes_of(Some(Bytes::new(4))), (3, 4));
+    /// assert_eq!(on_nodes_of(None), (2, 5));
+    /// ```
+    #[must_use]
+    pub fn with_memory(self, memory: Bytes, node_memory: Option<Bytes>) -> Self {
+        let memory = memory.as_u64();
+        let filled = node_memory.map_or(0, |node| memory.div_ceil(node.as_u64().max(1)));
+        let procs = self.procs.max(u32::try_from(filled).unwrap_or(u32::MAX));
+        Self {
+            procs,
+            memory: memory.div_ceil(u64::from(procs.max(1))),
+            ..self
+        }
+    }
 }
 
 /// A service level agreement: deadline, budget and penalty.
@@ -69,4 +108,41 @@ pub struct Sla {
     /// Whether the job, while it has no promise, is cancelled once it could hardly end in time if it started
     /// then.
     pub drop_late: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(procs: u32) -> JobSpec {
+        JobSpec {
+            submit: Instant::ZERO,
+            estimate: Span::from_secs(60),
+            procs,
+            memory: 0,
+            needs: PlacementNeeds::default(),
+            restarts: 0,
+            user: UserId(0),
+            sla: Sla::default(),
+        }
+    }
+
+    #[test]
+    fn job_gets_the_fewest_processors_that_hold_its_memory() {
+        for (procs, memory, node) in
+            (1..5).flat_map(|p| (0..40).flat_map(move |m| (1..10).map(move |n| (p, m, n))))
+        {
+            let node_memory = Some(Bytes::new(node));
+            let spread = job(procs).with_memory(Bytes::new(memory), node_memory);
+            let width = u64::from(spread.procs);
+            assert!(spread.memory <= node && spread.memory * width >= memory);
+            assert!(spread.procs == procs || (width - 1) * node < memory);
+        }
+    }
+
+    #[test]
+    fn job_with_more_memory_than_any_machine_fits_none() {
+        let huge = job(2).with_memory(Bytes::new(u64::MAX), Some(Bytes::new(1)));
+        assert_eq!(huge.procs, u32::MAX);
+    }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`speed`] | [`NodeSpeed`], [`MachineSpeeds`], [`SpeedList`]: how fast nodes are |
 //! | [`time`] | [`Instant`], [`Span`]: integer microseconds |
-//! | [`memory`] | [`Bytes`]: whole bytes |
+//! | [`memory`] | [`Bytes`]: whole bytes, and how they are typed |
 //! | [`money`] | [`Credits`], [`CreditsPerSecond`]: fixed-point |
 //! | [`job`] | [`JobId`], [`JobSpec`], [`Sla`]: a submitted job |
 //! | [`attempt`] | [`TaskId`], [`AttemptId`], [`AttemptEvent`], [`AttemptStatus`], [`KillReason`]: tries at running a task |
@@ -67,7 +67,7 @@ pub use job::{JobId, JobSpec, Sla, UserId};
 pub use launch_failure::{LaunchFailure, LaunchFault};
 pub use maintenance::{MaintenanceCalendar, MaintenanceWindow};
 pub use market::{Market, PenaltyLimit};
-pub use memory::Bytes;
+pub use memory::{Bytes, BytesError};
 pub use money::{Credits, CreditsPerSecond};
 pub use node::{NodeId, NodeRange};
 pub use outcome::Outcome;

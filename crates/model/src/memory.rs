@@ -1,6 +1,7 @@
 //! Amounts of memory as whole bytes.
 
 use std::fmt;
+use std::str::FromStr;
 
 const KIBI: u64 = 1 << 10;
 
@@ -51,6 +52,46 @@ impl Bytes {
     #[must_use]
     pub const fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
+    }
+}
+
+/// A text that is no amount of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BytesError(String);
+
+impl fmt::Display for BytesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected memory as in 2G or 500M, got `{}`", self.0)
+    }
+}
+
+impl std::error::Error for BytesError {}
+
+/// Parses an amount of 1 byte to 1e18 bytes: `2G`, `500M`, `1.5GiB`, `1048576`. Units are powers of 1024.
+impl FromStr for Bytes {
+    type Err = BytesError;
+
+    fn from_str(words: &str) -> Result<Self, BytesError> {
+        let text = words.trim().to_ascii_lowercase();
+        let end = text
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(text.len());
+        let power = match text[end..].trim_end_matches('b').trim_end_matches('i') {
+            "" => Some(0),
+            "k" => Some(1),
+            "m" => Some(2),
+            "g" => Some(3),
+            "t" => Some(4),
+            _ => None,
+        };
+        let number: Option<f64> = text[..end].trim().parse().ok();
+        let bytes = number
+            .zip(power)
+            .map(|(number, power)| number * 1024_f64.powi(power));
+        bytes
+            .filter(|bytes| (1.0..=1e18).contains(bytes))
+            .map(|bytes| Self(bytes as u64))
+            .ok_or_else(|| BytesError(words.to_owned()))
     }
 }
 

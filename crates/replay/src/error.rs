@@ -46,6 +46,12 @@ pub enum ReplayError {
         /// The maximum number of nodes.
         most: u32,
     },
+    /// Memory of nodes without any job that requests memory.
+    #[error("{file}: expected at least one job that requests memory, found none")]
+    NoRequestedMemory {
+        /// The source of the jobs.
+        file: String,
+    },
     /// Speeds of another number of nodes.
     #[error(transparent)]
     Speeds(#[from] SpeedCountError),

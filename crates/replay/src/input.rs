@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate_model::{MachineSpeeds, Span};
+use tollgate_model::{Bytes, MachineSpeeds, Span};
 use tollgate_report::pluralise;
 use tollgate_sim::learning::LearnedJobs;
 use tollgate_sim::learning::job_names::JobNames;
@@ -22,6 +22,8 @@ pub struct ReplayInput {
     /// The same jobs with the draws of further seeds.
     pub reseeded: Vec<Workload>,
     offered: OfferedWork,
+    /// The jobs by the memory that they request. None if memory does not count.
+    pub memory: Option<MemoryCounts>,
     /// The jobs by their deadlines. A deadline is possible if the job can run so fast on the first machine.
     /// The deadline of a job that is killed at its limit is not possible.
     pub deadlines: DeadlineCounts,
@@ -42,6 +44,17 @@ struct OfferedWork {
     work_s: f64,
     /// From the first submission to the last, in seconds.
     span_s: f64,
+}
+
+/// The jobs of a run by the memory that they request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryCounts {
+    /// Number of jobs that request memory.
+    pub requested: usize,
+    /// Number of jobs that get more processors than they request, because their memory needs them.
+    pub widened: usize,
+    /// Number of jobs that request more memory than one of the machines has. Their processors alone would fit.
+    pub too_large: usize,
 }
 
 /// The size of the machine, the source of this number, and how fast the nodes are.
@@ -67,11 +80,11 @@ pub enum MachineSizeSource {
 }
 
 impl OfferedWork {
-    fn of(workload: &Workload) -> Self {
+    fn of(workload: &Workload, node_memory: Option<Bytes>) -> Self {
         let (mut n_overlong, mut work_s, mut last, mut first) = (0, 0.0, None, None);
         for job in workload.requests() {
             n_overlong += usize::from(outlives_estimate(&job));
-            work_s += job.runtime.as_secs_f64() * f64::from(job.spec.procs);
+            work_s += job.runtime.as_secs_f64() * f64::from(job.spec_on(node_memory).procs);
             first.get_or_insert(job.spec.submit);
             last = Some(job.spec.submit);
         }
@@ -81,6 +94,19 @@ impl OfferedWork {
             work_s,
             span_s: span.unwrap_or_default().as_secs_f64(),
         }
+    }
+}
+
+impl MemoryCounts {
+    fn of(workload: &Workload, node_memory: Bytes, least_nodes: u32) -> Self {
+        let mut counts = Self::default();
+        for job in workload.requests() {
+            let procs = job.spec_on(Some(node_memory)).procs;
+            counts.requested += usize::from(job.requested_memory > Bytes::ZERO);
+            counts.widened += usize::from(procs > job.spec.procs);
+            counts.too_large += usize::from(job.spec.procs <= least_nodes && procs > least_nodes);
+        }
+        counts
     }
 }
 
@@ -141,6 +167,13 @@ impl ReplayInput {
                 machine.speeds = speeds.map_err(ReplayError::from)?;
             }
         }
+        let least_nodes = machines.iter().map(|machine| machine.nodes).min();
+        let counts = |memory| MemoryCounts::of(&workload, memory, least_nodes.unwrap_or_default());
+        let memory = plan.node_memory.map(counts);
+        if memory.is_some_and(|memory| memory.requested == 0) {
+            let file = workload.trace().source.clone();
+            return Err(ReplayError::NoRequestedMemory { file });
+        }
         let mut names = JobNames::default();
         let job_contexts = match plan.learns() {
             true => names.contexts(&workload),
@@ -149,7 +182,8 @@ impl ReplayInput {
         let learned = learn(plan, &workload, &selected, earlier, &mut names)?;
         let mut deadlines = workload.deadline_counts();
         let may_end = |job: &JobArrival| {
-            let runtime = machines[0].shortest_run_time(job);
+            let procs = job.spec_on(plan.node_memory).procs;
+            let runtime = machines[0].shortest_run_time(procs, job.runtime);
             job.spec.sla.deadline.is_some_and(|due| runtime <= due)
         };
         if plan.speeds.is_some() {
@@ -160,7 +194,8 @@ impl ReplayInput {
             deadlines.possible -= killed.filter(may_end).count();
         }
         Ok(Self {
-            offered: OfferedWork::of(&workload),
+            offered: OfferedWork::of(&workload, plan.node_memory),
+            memory,
             deadlines,
             workload,
             reseeded,
@@ -222,11 +257,10 @@ impl ReplayMachine {
         }
     }
 
-    /// Returns the run time of a job on the fastest nodes that are enough for it.
-    fn shortest_run_time(&self, job: &JobArrival) -> Span {
-        let speeds = &self.speeds;
-        let slowest = speeds.slowest_of_fastest(job.spec.procs, self.nodes);
-        slowest.time_for(job.runtime)
+    /// Returns the run time of a job of this width on the fastest nodes that are enough for it.
+    fn shortest_run_time(&self, procs: u32, runtime: Span) -> Span {
+        let slowest = self.speeds.slowest_of_fastest(procs, self.nodes);
+        slowest.time_for(runtime)
     }
 }
 

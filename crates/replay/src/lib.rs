@@ -35,7 +35,7 @@ pub mod windows;
 pub use csv_rows::JobCsvWriter;
 pub use error::ReplayError;
 pub use groups::ReplayGrouping;
-pub use input::{MachineSizeSource, ReplayInput, ReplayMachine, default_record};
+pub use input::{MachineSizeSource, MemoryCounts, ReplayInput, ReplayMachine, default_record};
 pub use rows::{ReplayedJob, ReplayedJobs};
 pub use run::{PolicyAnswer, RunControl, run_policies};
 pub use settings::{NodeCount, ReplaySettings, choose_policies};

@@ -212,6 +212,7 @@ fn run_policy(
     let config = sim::ReplayConfig {
         nodes,
         speeds: machine.speeds.clone(),
+        node_memory: settings.node_memory,
         market: settings.market,
         tasks: settings.tasks,
         preemption_cost: settings.preemption_cost,

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use tollgate_model::{Market, Span, SpeedList};
+use tollgate_model::{Bytes, Market, Span, SpeedList};
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 use tollgate_sim::{EstimateOrigin, OverrunRule, RecordLevel, TaskCoupling, UnpredictableRule};
 use tollgate_trace::record_filter::RecordFilter;
@@ -31,6 +31,8 @@ pub struct ReplaySettings {
     pub nodes: Vec<NodeCount>,
     /// The speeds of the nodes. None if they are as fast as those of the record.
     pub speeds: Option<SpeedList>,
+    /// Memory of each node. None if memory does not count.
+    pub node_memory: Option<Bytes>,
     /// Whether the tasks of a job run in step on nodes that jobs share.
     pub tasks: TaskCoupling,
     /// The work that a paused task loses when it resumes: 0 to [`tollgate_sim::MAX_PREEMPTION_COST`].
@@ -81,6 +83,7 @@ impl ReplaySettings {
             market,
             nodes: Vec::new(),
             speeds: None,
+            node_memory: None,
             tasks: TaskCoupling::Rigid,
             preemption_cost: Span::ZERO,
             overrun: OverrunRule::Run,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_grid_policies::retry::RetryPolicy;
 use tollgate_model::{
-    Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
+    Bytes, Credits, CreditsPerSecond, Instant, JobSpec, Market, Probability, Sla, Span, UserId,
 };
 use tollgate_policy::{PolicyRegistry, PolicySpec};
 
@@ -174,9 +174,7 @@ impl AdmissionRules {
 
 /// Returns the specification of a job with its estimate, as if submitted at `now`. A deadline that counts
 /// from an earlier instant is reduced to the time left, which may be nothing. A node has its share of the
-/// machine's memory, and a job's memory is spread over its nodes. A job that needs more memory than its
-/// processors come with gets as many nodes as that memory comes with. `level` is that at which the policy
-/// promises.
+/// machine's memory, and the job is as wide as its memory needs. `level` is that at which the policy promises.
 pub(crate) fn spec(
     submission: &Submission,
     estimate: Span,
@@ -184,16 +182,12 @@ pub(crate) fn spec(
     memory_per_node: Option<u64>,
     level: Option<Probability>,
 ) -> JobSpec {
-    let memory_bytes = submission.memory.unwrap_or(0);
-    let filled = memory_per_node.map_or(0, |memory| memory_bytes.div_ceil(memory.max(1)));
-    let procs = u32::try_from(filled).unwrap_or(u32::MAX);
-    let procs = submission.procs.max(procs);
     let since = submission.options.submitted.unwrap_or(now);
-    JobSpec {
+    let spec = JobSpec {
         submit: now,
         estimate,
-        procs,
-        memory: memory_bytes.div_ceil(u64::from(procs.max(1))),
+        procs: submission.procs,
+        memory: 0,
         needs: Default::default(),
         restarts: 0,
         user: UserId(submission.user),
@@ -205,5 +199,7 @@ pub(crate) fn spec(
             otherwise: Some(submission.options.otherwise),
             drop_late: submission.options.drop_late,
         },
-    }
+    };
+    let memory = submission.memory.map_or(Bytes::ZERO, Bytes::new);
+    spec.with_memory(memory, memory_per_node.map(Bytes::new))
 }

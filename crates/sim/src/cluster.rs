@@ -17,7 +17,7 @@ use tollgate_gate::{
 };
 use tollgate_model::outcome::RunInterval;
 use tollgate_model::{
-    Credits, Decision, HostTerms, Instant, JobId, JobSpec, NodeSpeed, Outcome, Reason, Span,
+    Bytes, Credits, Decision, HostTerms, Instant, JobId, JobSpec, NodeSpeed, Outcome, Reason, Span,
 };
 use tollgate_policy::{JobPhase, OutlookSubject, Policy, PolicyFailure};
 use tollgate_workload::JobArrival;
@@ -132,6 +132,7 @@ pub(crate) struct ClusterSim<'a> {
     /// By place in the order of arrival, of jobs that ran; None if it is not requested.
     kin: Option<BTreeMap<usize, JobKin>>,
     overrun: OverrunRule,
+    node_memory: Option<Bytes>,
     dedicated_nodes: u32,
     states_promises: bool,
     checking: bool,
@@ -168,6 +169,7 @@ impl<'a> ClusterSim<'a> {
             promises: PromiseLog::default(),
             kin: (settings.record_level != RecordLevel::Outcomes).then(BTreeMap::new),
             overrun: settings.overrun,
+            node_memory: settings.node_memory,
             dedicated_nodes: settings.dedicated_nodes,
             states_promises: settings.states_promises,
             checking: settings.record_level == RecordLevel::Checked,
@@ -179,7 +181,7 @@ impl<'a> ClusterSim<'a> {
                 worker: WorkerId(worker),
                 incarnation: 1,
                 nodes,
-                memory: None,
+                memory: settings.node_memory.map(Bytes::as_u64),
                 terms: HostTerms {
                     is_set_aside,
                     ..HostTerms::default()
@@ -285,21 +287,25 @@ impl<'a> ClusterSim<'a> {
         }
     }
 
-    /// Returns the `index`-th job as the gate sees it: times are those on the slowest node.
+    /// Returns the `index`-th job as the gate sees it: times are those on the slowest node, and it is as wide as its
+    /// memory needs.
     fn estimate_of(&mut self, index: usize, arrival: &JobArrival) -> JobEstimate {
         let estimate = self.estimates.estimate(index, arrival);
-        self.on_slowest(estimate)
+        self.on_machine(estimate, arrival)
     }
 
     /// Returns the `index`-th job as the gate would see it if it were submitted here.
     pub(crate) fn quoted(&self, index: usize, arrival: &JobArrival) -> JobEstimate {
-        self.on_slowest(self.estimates.quote(index, arrival))
+        self.on_machine(self.estimates.quote(index, arrival), arrival)
     }
 
-    fn on_slowest(&self, estimate: JobEstimate) -> JobEstimate {
+    fn on_machine(&self, estimate: JobEstimate, arrival: &JobArrival) -> JobEstimate {
+        let JobSpec { procs, memory, .. } = arrival.spec_on(self.node_memory);
         JobEstimate {
             spec: JobSpec {
                 estimate: self.slowest.time_for(estimate.spec.estimate),
+                procs,
+                memory,
                 ..estimate.spec
             },
             forecast: estimate.forecast.map(|on| on.at_speed(self.slowest)),
@@ -337,6 +343,7 @@ impl<'a> ClusterSim<'a> {
             killed,
             site_limit: site_limit.map(|limit| self.slowest.time_for(limit)),
             due,
+            requested_procs: arrival.spec.procs,
             unpredictable: estimate.unpredictable.is_some(),
             is_known: estimate.is_known,
             planned_run: estimate.spec.estimate,
@@ -428,6 +435,7 @@ impl<'a> ClusterSim<'a> {
                     job,
                     notice: Notice::Rejected(reason),
                 } => {
+                    let reason = self.reason_for_user(now, job, reason);
                     self.note_rejected(now, job, reason);
                     self.record_outcome(now, job, Decision::Rejected(reason));
                 }
@@ -490,6 +498,17 @@ impl<'a> ClusterSim<'a> {
             is_known: truth.is_known,
         };
         self.promises.add(now, promise);
+    }
+
+    /// Returns the reason of a rejection that names the request of the user: a job can be too wide for its memory alone.
+    fn reason_for_user(&self, now: Instant, id: JobId, reason: Reason) -> Reason {
+        let view = self.simulation.gate().view(now);
+        let requested = self.truths[id].requested_procs;
+        let is_widened = view.job(id).spec.procs > requested;
+        match reason == Reason::TooManyProcs && is_widened && requested <= view.n_nodes() {
+            true => Reason::NoMemory,
+            false => reason,
+        }
     }
 
     /// Counts a job that is rejected at its submission as work that its user asked for, if others have the room. Any other

@@ -7,7 +7,7 @@
 
 use tollgate_gate::{AdmissionDecision, JobPrediction, LookAhead, LookAheadSubject, ProbeScratch};
 use tollgate_model::distribution::N_LEVELS;
-use tollgate_model::{Credits, Distribution, Instant, JobId, Outcome, Span};
+use tollgate_model::{Bytes, Credits, Distribution, Instant, JobId, Outcome, Span};
 use tollgate_policies::cluster_choice::{
     ClusterQuote, QuoteAdmission, QuotePreference, rank_quotes,
 };
@@ -235,15 +235,16 @@ fn predict(world: &ClusterSim<'_>, now: Instant, estimate: &JobEstimate) -> Opti
 struct ClusterDraw {
     homes: StreamFamily,
     jobs: StreamFamily,
-    /// By place: the nodes and the capacity of the cluster.
-    sizes: Vec<(u32, f64)>,
+    /// By place: the nodes of the cluster, their memory, and its capacity.
+    sizes: Vec<(u32, Option<Bytes>, f64)>,
 }
 
 impl ClusterDraw {
     fn new(clusters: &[ClusterSetup<'_>], seed: u64) -> Self {
         let sizes = clusters.iter().map(|setup| {
             let nodes = setup.config.nodes;
-            (nodes, setup.config.speeds.capacity(nodes))
+            let capacity = setup.config.speeds.capacity(nodes);
+            (nodes, setup.config.node_memory, capacity)
         });
         Self {
             homes: StreamFamily::new(seed, StreamPurpose::HomeClusters),
@@ -263,14 +264,13 @@ impl ClusterDraw {
 
     /// Returns the cluster at a part of all capacity that could hold the job; the first if none could.
     fn at(&self, part: f64, arrival: &JobArrival) -> usize {
-        let can_hold = |nodes: u32| nodes >= arrival.spec.procs;
         let fitting = || {
             let sizes = self.sizes.iter().enumerate();
-            sizes.filter(|(_, (nodes, _))| can_hold(*nodes))
+            sizes.filter(|(_, (nodes, memory, _))| *nodes >= arrival.spec_on(*memory).procs)
         };
-        let total: f64 = fitting().map(|(_, (_, capacity))| capacity).sum();
+        let total: f64 = fitting().map(|(_, (_, _, capacity))| capacity).sum();
         let mut left = part * total;
-        for (at, (_, capacity)) in fitting() {
+        for (at, (_, _, capacity)) in fitting() {
             left -= capacity;
             if left < 0.0 {
                 return at;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate_model::{Instant, JobSpec, Market, Sla, Span};
+use tollgate_model::{Bytes, Instant, JobSpec, Market, Sla, Span};
 use tollgate_trace::{NodeCountSource, Trace, TraceJob, TraceSla};
 
 use crate::deadline::clock::SiteClock;
@@ -43,9 +43,23 @@ pub struct JobArrival {
     /// True run time on each of its processors. Positive: [`Span::TICK`] if the record says 0 s, since the
     /// job ran for less than the unit of the record.
     pub runtime: Span,
+    /// Memory of the whole job that its user requested; zero if not specified. The specification does not have it.
+    pub requested_memory: Bytes,
     /// Whether the job has a request of its own, which is also the limit on its run time. The estimate
     /// of any other job is that of the policy, and kills nothing.
     pub is_requested: bool,
+}
+
+impl JobArrival {
+    /// Returns the specification on a machine whose nodes have this memory: the job gets as many processors as the memory
+    /// needs that it requested. None if memory does not count.
+    #[must_use]
+    pub fn spec_on(&self, node_memory: Option<Bytes>) -> JobSpec {
+        match node_memory {
+            Some(_) => self.spec.with_memory(self.requested_memory, node_memory),
+            None => self.spec,
+        }
+    }
 }
 
 /// The jobs of a run whose record has no request.
@@ -193,6 +207,7 @@ impl Workload {
                 sla: Sla::default(),
             },
             runtime,
+            requested_memory: self.requested_memory(self.row(i)),
             is_requested: job.is_estimated,
         }
     }
@@ -264,6 +279,11 @@ impl Workload {
     /// Returns the size of the machine, and its source: see [`Trace::nodes`].
     pub fn nodes(&self) -> (u32, NodeCountSource) {
         self.trace.nodes()
+    }
+
+    fn requested_memory(&self, row: usize) -> Bytes {
+        let requested = self.trace.usage(row).requested_memory;
+        requested.unwrap_or(Bytes::ZERO)
     }
 
     fn job(&self, i: usize) -> &TraceJob {

@@ -147,6 +147,7 @@ fn value(command: &str, flag: &str) -> Option<&'static str> {
         (_, "--market") => "commodity",
         (_, "--nodes") => "30",
         (_, "--speeds") => "2*2,1",
+        (_, "--node-memory") => "2M",
         (_, "--tasks") => "independent",
         (_, "--preemption-cost") => "300",
         (_, "--without-deadline") => "0.5",
@@ -255,7 +256,7 @@ fn write_inputs(folder: &Path) {
 }
 
 /// Returns records of jobs that queue for eight processors, of several users, groups, programs and
-/// queues. Every tenth job never ran.
+/// queues. Every tenth job never ran. A processor of every third job needs more than 2 MiB of memory.
 fn swf(n_jobs: i64, begin: i64) -> String {
     let mut text = format!("; MaxProcs: 8\n; UnixStartTime: {begin}\n");
     for n in 0..n_jobs {
@@ -269,8 +270,9 @@ fn swf(n_jobs: i64, begin: i64) -> String {
         let processors = 1 + n % 4;
         let request = 300 * (1 + n % 5);
         let user = 1 + n % 3;
+        let memory = 1_000 * (1 + n % 3);
         text.push_str(&format!(
-            "{} {submission} 0 {run_time} {} -1 -1 {processors} {request} -1 {status} {user} {} {} {} -1 -1 -1\n",
+            "{} {submission} 0 {run_time} {} -1 -1 {processors} {request} {memory} {status} {user} {} {} {} -1 -1 -1\n",
             n + 1,
             // Without the allocated processors, the requested ones count.
             if n % 10 == 9 { -1 } else { processors },

@@ -523,3 +523,47 @@ fn treatments_of_unpredictable_jobs_are_compared() {
     ];
     insta::assert_snapshot!(tollgate(&words));
 }
+
+#[test]
+fn job_gets_the_processors_that_its_memory_needs() {
+    // By processor and in KiB: jobs that fit, need three nodes for their memory, need eight of four, and ask for five.
+    let jobs = [
+        (1, 524_288),
+        (1, 3_145_728),
+        (2, 4_194_304),
+        (5, 1),
+        (4, -1),
+    ];
+    let jobs = jobs.into_iter().enumerate().map(|(n, (procs, memory))| {
+        let (submit, n) = (10 * n, n + 1);
+        format!("{n} {submit} 0 600 {procs} -1 -1 {procs} 900 {memory} 1 {n} 1 -1 1 -1 -1 -1\n")
+    });
+    let record = format!("; MaxProcs: 4\n{}", jobs.collect::<String>());
+    let words = [
+        "replay",
+        "-",
+        "--policy",
+        "easy,libra",
+        "--deadlines",
+        "class",
+    ];
+    let with = |more: &[&'static str]| {
+        let words = [words.as_slice(), more].concat();
+        tollgate_reading(&words, record.as_bytes())
+    };
+    insta::assert_snapshot!(with(&["--node-memory", "1G"]));
+    let rows = with(&["--node-memory", "1G", "--jobs-out", "/dev/stdout", "-q"]).answer();
+    let rows = rows.lines().filter(|line| line.starts_with("easy,"));
+    let nodes = rows.map(|row| row.split(',').nth(7).unwrap().to_owned());
+    assert_eq!(nodes.collect::<Vec<_>>(), ["0", "1-3", "", "", "0-3"]);
+    let json = with(&["--node-memory", "1G", "--format", "json", "-q"]).answer();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["workload"]["jobs_widened"], 2);
+    assert_eq!(json["settings"]["node_memory_bytes"], 1 << 30);
+    assert_eq!(json["policies"][0]["rejected_by_reason"]["no_memory"], 1);
+    // Nodes that hold every job change nothing.
+    let ample = with(&["--node-memory", "1T", "-q"]).answer();
+    assert_eq!(ample, with(&["-q"]).answer());
+    insta::assert_snapshot!(tollgate(&["replay", "--node-memory", "4G", "-q"]));
+    insta::assert_snapshot!(tollgate(&["replay", "--node-memory", "0", "-q"]));
+}

@@ -153,6 +153,7 @@ fn check_forecast(
             sla: Sla::default(),
         },
         runtime: Span::from_secs(runtime),
+        requested_memory: Default::default(),
         is_requested: true,
     };
     let expected = provider.estimate(index, &arrival);

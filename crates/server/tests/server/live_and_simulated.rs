@@ -168,6 +168,7 @@ fn run_simulated(
         arrivals.push(JobArrival {
             spec: spec(job, submit),
             runtime: job.runtime,
+            requested_memory: Default::default(),
             is_requested: true,
         });
     }

@@ -1,6 +1,6 @@
 //! The configuration of a replay.
 
-use tollgate_model::{MachineSpeeds, Market, PenaltyLimit, Span};
+use tollgate_model::{Bytes, MachineSpeeds, Market, PenaltyLimit, Span};
 use tollgate_policy::{ParameterEnum, TaskCoupling};
 use tollgate_workload::JobArrival;
 
@@ -23,6 +23,8 @@ pub struct ReplayConfig {
     pub nodes: u32,
     /// The speeds of the nodes. Run times and estimates of jobs are those on a node of speed 1.
     pub speeds: MachineSpeeds,
+    /// Memory of each node. None if memory does not count: then no job has any.
+    pub node_memory: Option<Bytes>,
     /// The market.
     pub market: Market,
     /// Whether the tasks of a job run in step on nodes that jobs share.
@@ -48,11 +50,12 @@ pub struct ReplayConfig {
 impl ReplayConfig {
     /// Creates the configuration of a machine of `nodes` nodes, at least 1, with the defaults of the papers.
     /// Nodes are as fast as those of the record, and tasks progress on their own. Preemption costs nothing,
-    /// jobs run to their end, and delays cost without limit. Only outcomes are recorded.
+    /// memory does not count, jobs run to their end, and delays cost without limit. Only outcomes are recorded.
     pub fn new(nodes: u32, market: Market) -> Self {
         Self {
             nodes,
             speeds: MachineSpeeds::default(),
+            node_memory: None,
             market,
             tasks: TaskCoupling::default(),
             preemption_cost: Span::ZERO,

@@ -28,6 +28,8 @@ pub(super) struct GroundTruth {
     pub(super) killed: bool,
     /// The deadline that its user asked for.
     pub(super) due: Option<Instant>,
+    /// The processors that its user requested. The job has more if its memory needs them.
+    pub(super) requested_procs: u32,
     /// True if its run time could not be predicted at its submission.
     pub(super) unpredictable: bool,
     /// False if nothing was known of the job's user at its submission.

@@ -29,6 +29,7 @@ fn arrival(estimate: i64, runtime: i64) -> JobArrival {
             sla: Sla::default(),
         },
         runtime: Span::from_secs(runtime),
+        requested_memory: Default::default(),
         is_requested: true,
     }
 }

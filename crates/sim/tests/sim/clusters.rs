@@ -151,6 +151,7 @@ fn arrivals(jobs: &[OracleJob]) -> Vec<JobArrival> {
     let arrivals = jobs.iter().map(|job| JobArrival {
         spec: job.spec,
         runtime: job.runtime,
+        requested_memory: Default::default(),
         is_requested: true,
     });
     arrivals.collect()

@@ -27,6 +27,7 @@ fn arrival(submit: i64, budget: f64, penalty: f64) -> JobArrival {
             },
         },
         runtime,
+        requested_memory: Default::default(),
         is_requested: true,
     }
 }

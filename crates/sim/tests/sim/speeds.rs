@@ -308,7 +308,7 @@ proptest! {
             record_level: RecordLevel::Checked,
             ..ReplayConfig::new(case.nodes, market)
         };
-        let jobs = case.jobs.iter().map(|job| JobArrival { spec: job.spec, runtime: job.runtime, is_requested: true });
+        let jobs = case.jobs.iter().map(|job| JobArrival { spec: job.spec, runtime: job.runtime, requested_memory: Default::default(), is_requested: true });
         let jobs: Vec<JobArrival> = jobs.collect();
         for choice in builtin_registry().of_market(market) {
             let ran = run(&choice.to_string(), &settings, &jobs);

@@ -25,6 +25,7 @@ pub(super) fn arrival((submit, procs, runtime, deadline): StepJob) -> JobArrival
             },
         },
         runtime,
+        requested_memory: Default::default(),
         is_requested: true,
     }
 }

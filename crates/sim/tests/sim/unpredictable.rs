@@ -75,6 +75,7 @@ fn run(policy: &str, action: UnpredictableAction, drafts: &[Draft]) -> ReplayRes
                 },
             },
             runtime: Span::from_secs(runtime),
+            requested_memory: Default::default(),
             is_requested: false,
         });
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tollgate_forecast::UnpredictableRule;
-use tollgate_model::{Market, Span, SpeedList};
+use tollgate_model::{Bytes, Market, Span, SpeedList};
 use tollgate_policy::ParameterEnum;
 use tollgate_replay::{NodeCount, ReplayGrouping, TreatmentTrial};
 use tollgate_sim::{EstimateOrigin, MAX_PREEMPTION_COST, OverrunRule, TaskCoupling};
@@ -49,6 +49,13 @@ pub(crate) struct ReplayArgs {
     /// count takes the rest of the nodes.
     #[arg(long, value_name = "COUNT*SPEED,..", allow_negative_numbers = true)]
     pub(super) speeds: Option<SpeedList>,
+
+    /// Memory of each node, as 4G [default: memory does not count]
+    ///
+    /// A job that requests more memory than its processors come with gets as many as that memory comes with, as from a
+    /// service.
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub(super) node_memory: Option<Bytes>,
 
     /// Whether the tasks of jobs that share nodes run in step
     ///

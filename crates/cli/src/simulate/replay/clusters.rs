@@ -187,6 +187,7 @@ fn run_one(
             dedicated_nodes: 0,
             nodes: cluster.nodes,
             speeds: cluster.speeds.clone(),
+            node_memory: plan.settings.node_memory,
             market: cluster.market,
             tasks: plan.settings.tasks,
             preemption_cost: plan.settings.preemption_cost,

@@ -53,6 +53,7 @@ fn message(error: &ReplayError) -> String {
         ReplayError::Policy(_) | ReplayError::WrongMarket { .. } => format!("--policy: {error}"),
         ReplayError::Settings(_) => format!("--{error}"),
         ReplayError::Speeds(_) => format!("--speeds: {error}"),
+        ReplayError::NoRequestedMemory { .. } => format!("--node-memory: {error}"),
         ReplayError::Treatment { .. } => format!("--unpredictable: {error}"),
         ReplayError::FewJobs { .. } => format!("--windows: {error}"),
         ReplayError::HugeMachine { machine, most } => {
@@ -113,6 +114,7 @@ impl CliError for ReplayError {
             | Self::NothingRan { .. }
             | Self::HugeMachine { .. }
             | Self::Speeds(_)
+            | Self::NoRequestedMemory { .. }
             | Self::FewJobs { .. }
             | Self::Treatment { .. }
             | Self::Dateless(_)
@@ -132,6 +134,7 @@ impl CliError for ReplayError {
                 "give the size of the machine with `--nodes`, at most 10000000 (about 4 GB of memory)"
             }
             Self::Speeds(_) => "a last speed without a count takes the rest of the nodes",
+            Self::NoRequestedMemory { .. } => "leave out `--node-memory`: no job needs any",
             Self::Treatment { .. } => return None,
             Self::FewJobs { .. } => "ask for fewer windows, or for more of the record",
             Self::Dateless(_) => {

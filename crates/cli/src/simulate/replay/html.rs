@@ -54,6 +54,8 @@ fn page(plan: &ReplayPlan, input: &ReplayInput, answers: &[PolicyAnswer]) -> Rep
             "Speeds of the nodes, relative to those of the record: {speeds}."
         ));
     }
+    let memory = notes::memory_sentences(plan, input).into_iter();
+    texts.extend(memory.map(|sentence| format!("Memory: {sentence}.")));
     let mut blocks: Vec<PageBlock> = texts
         .into_iter()
         .map(|text| PageBlock::Text { text })

@@ -1,7 +1,7 @@
 //! The output as JSON and CSV. The names and the order of the keys never change silently.
 
 use serde::Serialize;
-use tollgate_model::Span;
+use tollgate_model::{Bytes, Span};
 use tollgate_policy::ParameterEnum;
 use tollgate_replay::calibration::{ProbabilityBinKeys, PromiseCalibration};
 use tollgate_replay::keys::{GroupKeys, PolicyKeys};
@@ -76,6 +76,9 @@ pub(super) struct WorkloadKeys<'a> {
     offered_load_pct: Option<f64>,
     budgets_drawn: usize,
     penalties_drawn: usize,
+    /// None if memory does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jobs_widened: Option<usize>,
     findings: Vec<ReplayFindingKeys<'a>>,
 }
 
@@ -118,6 +121,7 @@ impl<'a> WorkloadKeys<'a> {
             offered_load_pct: input.offered_load_pct(&input.machines[0]),
             budgets_drawn: drawn.budgets,
             penalties_drawn: drawn.penalties,
+            jobs_widened: input.memory.map(|memory| memory.widened),
             findings: workload.trace().diagnostics.iter().map(finding).collect(),
         }
     }
@@ -132,6 +136,9 @@ struct SettingsKeys {
     /// None if no speeds were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     speeds: Option<String>,
+    /// None if memory does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_memory_bytes: Option<u64>,
     estimates: String,
     tasks: String,
     /// None if preemption costs nothing.
@@ -171,6 +178,7 @@ impl SettingsKeys {
             nodes: input.machines[0].nodes,
             nodes_from: input.machines[0].from.key(),
             speeds: plan.settings.speeds.as_ref().map(ToString::to_string),
+            node_memory_bytes: plan.settings.node_memory.map(Bytes::as_u64),
             estimates: plan.settings.estimates.to_string(),
             tasks: plan.settings.tasks.keyword(),
             preemption_cost_s: cost.map(Span::as_secs_f64),

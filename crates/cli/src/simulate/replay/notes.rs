@@ -40,6 +40,9 @@ pub(super) fn print(plan: &ReplayPlan, input: &ReplayInput) {
     if let Some(speeds) = speeds_sentence(plan) {
         verbosity.note(speeds);
     }
+    for sentence in memory_sentences(plan, input) {
+        verbosity.note(sentence);
+    }
     print_sharing_note(plan, input);
     if let Some(overrun) = overrun_sentence(plan, input) {
         verbosity.note(overrun);
@@ -140,6 +143,27 @@ fn too_wide_note(input: &ReplayInput) -> Option<String> {
         workload.number(first),
         procs(&first)
     ))
+}
+
+/// Returns the sentences about the memory of the nodes. Empty if memory does not count.
+pub(super) fn memory_sentences(plan: &ReplayPlan, input: &ReplayInput) -> Vec<String> {
+    let Some((node, jobs)) = plan.settings.node_memory.zip(input.memory) else {
+        return Vec::new();
+    };
+    let widened = format!(
+        "{} of memory a node: {} of {} that request memory {} more processors for it",
+        node.in_unit(),
+        jobs.widened,
+        pluralise(jobs.requested, "job"),
+        if jobs.widened == 1 { "gets" } else { "get" },
+    );
+    let rejected = (jobs.too_large > 0).then(|| {
+        format!(
+            "always rejected for asking for more memory than there is: {}",
+            pluralise(jobs.too_large, "job")
+        )
+    });
+    [widened].into_iter().chain(rejected).collect()
 }
 
 /// Describes the SLA parts that were drawn. None if no part was drawn.

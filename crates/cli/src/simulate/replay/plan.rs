@@ -68,6 +68,7 @@ impl ReplayPlan {
             jobs,
             nodes: args.nodes.iter().map(|nodes| nodes.0).collect(),
             speeds: args.speeds.clone(),
+            node_memory: args.node_memory,
             tasks: args.tasks,
             preemption_cost: args.preemption_cost,
             overrun: args.overrun,

@@ -81,6 +81,7 @@ pub(crate) fn replay_at_speeds(
     let arrivals = jobs.iter().map(|job| JobArrival {
         spec: job.spec,
         runtime: job.runtime,
+        requested_memory: Default::default(),
         is_requested: true,
     });
     let run = |record_level| {
