@@ -1,7 +1,7 @@
 //! An unfinished task in the gate.
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::{BeliefJob, ClassId, JobAttributes};
+use tollgate_forecast::{BeliefJob, ClassId, ForecastJob, JobAttributes};
 use tollgate_grid_policies::retry::TaskHistory;
 use tollgate_model::{
     AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, Probability, Span, TaskId, UserId,
@@ -98,7 +98,7 @@ pub struct ActiveTask {
 impl ActiveTask {
     pub(crate) fn new(
         submission: &Submission,
-        features: tollgate_forecast::ForecastJob,
+        features: ForecastJob,
         forecast: RuntimeForecast,
         spec: JobSpec,
     ) -> Self {
@@ -167,20 +167,18 @@ impl ActiveTask {
         self.has_nodes() && self.reserved_until.is_none()
     }
 
-    /// Returns the task in the terms of beliefs. `array` is the number of its array, if it is in one.
-    pub(crate) fn belief_job(&self, array: Option<u64>) -> BeliefJob {
-        BeliefJob {
-            array,
-            ..belief_job(UserId(self.user), &self.forecast_features())
-        }
-    }
-
-    pub(crate) fn forecast_features(&self) -> tollgate_forecast::ForecastJob {
-        tollgate_forecast::ForecastJob {
+    /// Returns the task in the terms of beliefs. Its user requested `procs` processors; it may have got more for its memory.
+    /// `array` is the number of its array, if it is in one.
+    pub(crate) fn belief_job(&self, procs: u32, array: Option<u64>) -> BeliefJob {
+        let features = ForecastJob {
             class: self.class,
-            procs: self.spec.procs,
+            procs,
             request: self.user_estimate,
             context: self.attributes,
+        };
+        BeliefJob {
+            array,
+            ..belief_job(UserId(self.user), &features)
         }
     }
 

@@ -104,7 +104,9 @@ impl Core {
             }
             if beliefs.stage(task).is_none() {
                 let array = self.jobs.arrays.get(&task.job).map(|_| task.job);
-                beliefs.submit(task, live.belief_job(array), self.now);
+                let submission = self.jobs.submission_of(task);
+                let procs = submission.map_or(live.spec.procs, |submission| submission.procs);
+                beliefs.submit(task, live.belief_job(procs, array), self.now);
             }
             if live.is_running() {
                 beliefs.start(task, self.now);

@@ -20,7 +20,7 @@ impl Core {
 
     /// Returns the number of jobs of the task's class that have failed by themselves.
     pub fn n_failures(&self, live: &ActiveTask) -> u64 {
-        self.classes.n_failures(live.forecast_features().class)
+        self.classes.n_failures(live.class)
     }
 
     /// Returns every task with a slot of its own in the gate, by key.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_forecast::JobAttributes;
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Decision, Instant, JobSpec, Market, Otherwise, Outcome, Sla, Span, UserId};
+use tollgate_model::{
+    Bytes, Decision, Instant, JobSpec, Market, Otherwise, Outcome, Reason, Sla, Span, UserId,
+};
 use tollgate_service::{
     AdmissionRules, AdmissionState, RowChange, ServiceCommand, StepOutput, Submission,
     SubmissionOptions, SubmitOutcome, UnpredictableAction, UnpredictableRule, UnpredictableTerms,
@@ -27,6 +29,8 @@ const N_PROGRAMS: u64 = 2;
 const N_USERS: u64 = 3;
 /// Number of nodes of a [`CoreDriver`].
 const NODES: u32 = 3;
+/// Memory of a node where memory counts.
+const NODE_MEMORY: Bytes = Bytes::new(1_000_000_007);
 
 /// A job as its user knows it, and its run time.
 struct KnownJob {
@@ -34,16 +38,18 @@ struct KnownJob {
     user: u32,
     program: u64,
     procs: u32,
+    memory: Bytes,
     estimate: Span,
     deadline: Option<Span>,
     runtime: Span,
 }
 
 /// Returns jobs of a few users in bursts, shorter or longer than estimated by factors, a fifth of them
-/// without a deadline. The first of each program has none either: a service numbers programs as it admits
+/// without a deadline. A third of those with a deadline request memory, of which some request more than all nodes have. The first of each program has none either: a service numbers programs as it admits
 /// their first jobs, and a replay as they arrive.
 fn random_jobs(seed: u64) -> Vec<KnownJob> {
     let mut random = SplitMix::new(seed);
+    let mut memories = SplitMix::new(seed);
     let mut jobs = Vec::new();
     let (mut user, mut program) = (0, 0);
     let mut seen = BTreeSet::new();
@@ -56,14 +62,22 @@ fn random_jobs(seed: u64) -> Vec<KnownJob> {
         let odd = |micros: u64| Span::from_micros(2 * micros as i64 + 1);
         let usual = 1 << (3 * (u64::from(user) * N_PROGRAMS + program) % 7);
         let estimate = 20 * usual * (1 + random.below(2));
+        let gap = odd(random.below(20_000_000));
+        let procs = 1 + random.below(2) as u32;
+        let deadline = Some(Span::from_secs((20 + usual * random.below(120)) as i64))
+            .filter(|_| random.below(5) > 0 && !seen.insert((user, program)));
+        let memory = match deadline.is_some() && memories.below(3) == 0 {
+            true => memories.below(NODE_MEMORY.as_u64() * 7 / 2),
+            false => 0,
+        };
         jobs.push(KnownJob {
-            gap: odd(random.below(20_000_000)),
+            gap,
             user: 1_000 + user,
             program: u64::from(user) * N_PROGRAMS + program,
-            procs: 1 + random.below(2) as u32,
+            procs,
+            memory: Bytes::new(memory),
             estimate: Span::from_secs(estimate as i64),
-            deadline: Some(Span::from_secs((20 + usual * random.below(120)) as i64))
-                .filter(|_| random.below(5) > 0 && !seen.insert((user, program))),
+            deadline,
             runtime: odd(1_000_000 + random.below(15_000_000 * usual)),
         });
     }
@@ -79,6 +93,16 @@ struct SimulatedTimes {
     promised: BTreeSet<usize>,
     /// Number of jobs whose run time could not be predicted.
     n_unpredictable: usize,
+    /// The jobs that request more memory than there is.
+    without_memory: BTreeSet<usize>,
+}
+
+/// The rules and the machine of a history.
+#[derive(Clone, Copy)]
+struct HistoryCase {
+    policy: &'static str,
+    action: UnpredictableAction,
+    node_memory: Option<Bytes>,
 }
 
 /// Returns a rule that finds many jobs unpredictable.
@@ -90,15 +114,17 @@ fn unpredictable(action: UnpredictableAction) -> UnpredictableRule {
 }
 
 /// Returns what becomes of the jobs in a service that learned nothing before.
-fn run_live(policy: &str, action: UnpredictableAction, jobs: &[KnownJob]) -> SimulatedTimes {
+fn run_live(case: HistoryCase, jobs: &[KnownJob]) -> SimulatedTimes {
     let terms = UnpredictableTerms {
-        rule: unpredictable(action),
+        rule: unpredictable(case.action),
         ..UnpredictableTerms::default()
     };
-    let mut driver = CoreDriver::new(&AdmissionRules {
+    let rules = AdmissionRules {
         unpredictable: terms,
-        ..rules(policy, Market::None)
-    });
+        ..rules(case.policy, Market::None)
+    };
+    let node_memory = case.node_memory.map(Bytes::as_u64);
+    let mut driver = CoreDriver::with_node_memory(&rules, node_memory);
     let mut history = SimulatedTimes::default();
     for (place, job) in jobs.iter().enumerate() {
         driver.wait_for(job.gap);
@@ -107,6 +133,7 @@ fn run_live(policy: &str, action: UnpredictableAction, jobs: &[KnownJob]) -> Sim
             user: job.user,
             executable: Some(job.program.to_string()),
             procs: job.procs,
+            memory: Some(job.memory.as_u64()),
             budget: None,
             deadline: job.deadline,
             estimate: Some(job.estimate),
@@ -120,6 +147,13 @@ fn run_live(policy: &str, action: UnpredictableAction, jobs: &[KnownJob]) -> Sim
         let answer = answer(&step);
         if job.deadline.is_some() && matches!(answer.admission, AdmissionState::Accepted { .. }) {
             history.promised.insert(place);
+        }
+        if let AdmissionState::Rejected(reasons) = &answer.admission
+            && reasons
+                .iter()
+                .any(|reason| reason.key() == Reason::NoMemory.key())
+        {
+            history.without_memory.insert(place);
         }
         history.n_unpredictable += usize::from(answer.unpredictable.is_some());
     }
@@ -143,13 +177,8 @@ fn answer(step: &StepOutput) -> &SubmitOutcome {
 }
 
 /// Returns what becomes of the jobs in a replay that begins at `from`.
-fn run_simulated(
-    policy: &str,
-    action: UnpredictableAction,
-    jobs: &[KnownJob],
-    from: Instant,
-) -> SimulatedTimes {
-    let policy = rules(policy, Market::None).policy;
+fn run_simulated(case: HistoryCase, jobs: &[KnownJob], from: Instant) -> SimulatedTimes {
+    let policy = rules(case.policy, Market::None).policy;
     let mut submit = from;
     let mut numbers = BTreeMap::new();
     let (mut arrivals, mut contexts) = (Vec::new(), Vec::new());
@@ -168,16 +197,17 @@ fn run_simulated(
         arrivals.push(JobArrival {
             spec: spec(job, submit),
             runtime: job.runtime,
-            requested_memory: Default::default(),
+            requested_memory: job.memory,
             is_requested: true,
         });
     }
     let config = ReplayConfig {
         record_level: RecordLevel::Checked,
+        node_memory: case.node_memory,
         ..ReplayConfig::new(NODES, Market::None)
     };
     let estimates = EstimateSetup {
-        unpredictable: Some(unpredictable(action)),
+        unpredictable: Some(unpredictable(case.action)),
         origin: EstimateOrigin::User,
         uses_beliefs: policy.uses_beliefs(),
         contexts: &contexts,
@@ -194,6 +224,11 @@ fn run_simulated(
         promised: outcomes
             .clone()
             .filter(at_once)
+            .map(|(place, _)| place)
+            .collect(),
+        without_memory: outcomes
+            .clone()
+            .filter(|(_, job)| job.decision == Decision::Rejected(Reason::NoMemory))
             .map(|(place, _)| place)
             .collect(),
         n_unpredictable: outcomes.filter(|(_, job)| job.unpredictable).count(),
@@ -218,23 +253,28 @@ fn spec(job: &KnownJob, submit: Instant) -> JobSpec {
 
 #[test]
 fn service_promises_and_runs_each_job_as_a_replay_does() {
-    let (mut n_promised, mut n_unpromised) = (0, 0);
+    let (mut n_promised, mut n_unpromised, mut n_without_memory) = (0, 0, 0);
     let none = UnpredictableAction::None;
     let treated = UnpredictableAction::NoPromise;
-    for (policy, action) in [
-        ("plan", none),
-        ("edf-bf", none),
-        ("easy", none),
-        ("plan", treated),
+    for (policy, action, node_memory) in [
+        ("plan", none, None),
+        ("edf-bf", none, None),
+        ("easy", none, None),
+        ("plan", treated, None),
+        ("plan", none, Some(NODE_MEMORY)),
+        ("easy", none, Some(NODE_MEMORY)),
     ] {
+        let case = HistoryCase {
+            policy,
+            action,
+            node_memory,
+        };
         for seed in 0..SEEDS {
             let jobs = random_jobs(seed);
             let from = CoreDriver::new(&rules(policy, Market::None)).now;
-            let (live, simulated) = (
-                run_live(policy, action, &jobs),
-                run_simulated(policy, action, &jobs, from),
-            );
+            let (live, simulated) = (run_live(case, &jobs), run_simulated(case, &jobs, from));
             assert_eq!(live.n_unpredictable, simulated.n_unpredictable);
+            assert_eq!(live.without_memory, simulated.without_memory, "{policy}");
             // Policies that decide at the start of a job let it wait.
             if policy.starts_with("plan") {
                 assert_eq!(live.promised, simulated.promised, "{policy}, seed {seed}");
@@ -246,6 +286,7 @@ fn service_promises_and_runs_each_job_as_a_replay_does() {
             let ran = live.runs.iter().flatten().count();
             assert!(ran > 30, "{policy}, seed {seed}: {ran} jobs ran");
             n_promised += live.promised.len();
+            n_without_memory += live.without_memory.len();
             if action == treated {
                 n_unpromised += live.n_unpredictable;
             }
@@ -253,4 +294,5 @@ fn service_promises_and_runs_each_job_as_a_replay_does() {
     }
     assert!(n_promised > 100, "{n_promised} promises");
     assert!(n_unpromised > 20, "{n_unpromised} jobs were treated");
+    assert!(n_without_memory > 20, "{n_without_memory} lacked memory");
 }

@@ -31,6 +31,11 @@ pub(crate) struct CoreDriver {
 
 impl CoreDriver {
     pub(crate) fn new(rules: &AdmissionRules) -> Self {
+        Self::with_node_memory(rules, None)
+    }
+
+    /// Creates a core on nodes of which each has so many bytes of memory, if known.
+    pub(crate) fn with_node_memory(rules: &AdmissionRules, memory: Option<u64>) -> Self {
         let mut world = Self {
             core: Core::new(rules.clone()),
             now: Instant::from_secs(1_000),
@@ -47,7 +52,7 @@ impl CoreDriver {
             worker: WorkerId(0),
             incarnation: 1,
             nodes: 3,
-            memory: None,
+            memory,
             offer: Default::default(),
         }]);
         world
