@@ -32,6 +32,8 @@ __all__ = [
     "ReasonMessage",
     "ResourceStatus",
     "RiskCount",
+    "RunTimeBelief",
+    "RunTimeQuantile",
     "RunningTaskAge",
     "ServiceObjectives",
     "ServiceStatus",
@@ -489,6 +491,27 @@ class RiskCount:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunTimeBelief:
+    """What a service expects of the run time of a job, with its evidence."""
+
+    quantiles: tuple[RunTimeQuantile, ...]
+    """Quantiles, ascending."""
+    batches: int
+    """Number of batches of jobs of its user that run the same program or ask for the same, and have ended. 0 if the
+    expectation rests on other jobs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTimeQuantile:
+    """A quantile of a run time."""
+
+    probability: float
+    """The probability that the job takes no longer, above 0 and below 1."""
+    run_s: float
+    """The run time, in seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunningTaskAge:
     """A running task."""
 
@@ -683,6 +706,8 @@ class SubmitResponse:
     forecast_doubt: str | None = None
     """Why the forecast is in doubt, so that its bounds are wider. None if the last jobs of the class ran as
     expected."""
+    run_time: RunTimeBelief | None = None
+    """The run time that is expected, with its evidence: for other clusters, which may know more of jobs like it."""
     unpredictable: UnpredictableRun | None = None
     """Of a job whose run time cannot be predicted: the run times of its class, and its treatment."""
     expected_start_at: datetime | None = None

@@ -2,11 +2,15 @@
 //! state their best deadline and price (Lazarevic, Sacks & Prnjat 2005, section 5). The paper names no
 //! rule of choice; the three here are those that users ask for.
 
+mod shared_evidence;
+
 use std::cmp::Ordering;
 use std::fmt;
 
 use tollgate_model::{Credits, Probability, Span};
 use tollgate_policy::ParameterEnum;
+
+pub use shared_evidence::{StatedBelief, chances};
 
 /// The order of quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,7 +21,7 @@ pub enum QuotePreference {
     /// The lowest price; equal prices by end, then by probability. A quote with a price precedes one
     /// without.
     Cheapest,
-    /// The highest probability of meeting the deadline; equal probabilities by the end that nine in ten
+    /// The highest probability of meeting the deadline, by the evidence of all clusters; equal probabilities by the end that nine in ten
     /// such jobs do not exceed, then by price. Without a deadline, by that end alone.
     Surest,
 }
@@ -64,22 +68,30 @@ pub struct ClusterQuote {
     pub probability: Option<Probability>,
     /// Maximum cost; None if the cluster states none.
     pub price: Option<Credits>,
+    /// The belief of the cluster about the run time; None if it does not say.
+    pub belief: Option<StatedBelief>,
 }
 
 /// Returns the places of the quotes, the best first. A job is offered to the second if the first does not
 /// take it after all. A cluster that admits the job precedes each one that does not, and equal quotes
 /// stand in the order of `quotes`.
 pub fn rank_quotes(quotes: &[ClusterQuote], preference: QuotePreference) -> Vec<usize> {
+    let chances = chances(quotes);
+    let quote = |place: usize| (&quotes[place], chances[place]);
     let mut places: Vec<usize> = (0..quotes.len()).collect();
-    places.sort_by(|&a, &b| compare(&quotes[a], &quotes[b], preference));
+    places.sort_by(|&a, &b| compare(quote(a), quote(b), preference));
     places
 }
 
-fn compare(a: &ClusterQuote, b: &ClusterQuote, preference: QuotePreference) -> Ordering {
+fn compare(
+    (a, chance_a): (&ClusterQuote, Option<Probability>),
+    (b, chance_b): (&ClusterQuote, Option<Probability>),
+    preference: QuotePreference,
+) -> Ordering {
     let finish = || known_first(a.finish, b.finish);
     let latest = || known_first(a.latest, b.latest);
     let price = || known_first(a.price, b.price);
-    let probability = || surer_first(a.probability, b.probability);
+    let probability = || surer_first(chance_a, chance_b);
     let admission = a.admission.cmp(&b.admission);
     admission.then_with(|| match preference {
         QuotePreference::Earliest => finish().then_with(probability).then_with(price),
@@ -114,6 +126,7 @@ mod tests {
             latest: Some(Span::from_secs(2 * finish_s)),
             probability: Probability::new(probability),
             price: price.map(Credits::from_f64),
+            belief: None,
         }
     }
 

@@ -128,6 +128,7 @@ impl Core {
             admission,
             spec: candidate.spec,
             source,
+            distribution: candidate.distribution,
             basis: candidate.basis,
             prediction: None,
             offers: Vec::new(),

@@ -71,6 +71,7 @@ impl Core {
             admission: AdmissionState::Deferred,
             spec,
             source,
+            distribution: candidate.distribution,
             basis: candidate.basis,
             prediction: None,
             offers: Vec::new(),

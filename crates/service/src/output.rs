@@ -7,7 +7,7 @@ mod rejection;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefBasis, ClassChange, UnpredictableJob};
 use tollgate_gate::JobPrediction;
-use tollgate_model::{Credits, EvictionCause, Instant, JobSpec, Probability, Span};
+use tollgate_model::{Credits, Distribution, EvictionCause, Instant, JobSpec, Probability, Span};
 
 use crate::command::Submission;
 use crate::task_ranges::TaskRanges;
@@ -122,6 +122,8 @@ pub struct SubmitOutcome {
     pub spec: JobSpec,
     /// The source of its estimate.
     pub source: EstimateSource,
+    /// The run time that is expected.
+    pub distribution: Distribution,
     /// The basis of the run-time expectation.
     pub basis: BeliefBasis,
     /// The prediction, if the policy would admit the job and the look-ahead did not give up.

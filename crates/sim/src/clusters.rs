@@ -9,7 +9,7 @@ use tollgate_gate::{AdmissionDecision, JobPrediction, LookAhead, LookAheadSubjec
 use tollgate_model::distribution::N_LEVELS;
 use tollgate_model::{Bytes, Credits, Distribution, Instant, JobId, Outcome, Span};
 use tollgate_policies::cluster_choice::{
-    ClusterQuote, QuoteAdmission, QuotePreference, rank_quotes,
+    ClusterQuote, QuoteAdmission, QuotePreference, StatedBelief, rank_quotes,
 };
 use tollgate_policy::{OutlookSubject, Policy};
 use tollgate_workload::JobArrival;
@@ -172,7 +172,18 @@ impl ClustersSim<'_> {
             }
         };
         let prediction = predict(world, now, &estimate);
-        Some(quote_of(score, price, prediction, now))
+        let room = prediction
+            .zip(estimate.spec.due())
+            .map(|(prediction, due)| due.since(prediction.start));
+        let stated = |distribution| StatedBelief {
+            distribution,
+            n_batches: estimate.n_batches,
+            room,
+        };
+        Some(ClusterQuote {
+            belief: estimate.forecast.map(stated),
+            ..quote_of(score, price, prediction, now)
+        })
     }
 
     fn into_result(self) -> Result<ClustersResult, ReplayFailure> {
@@ -203,6 +214,7 @@ fn quote_of(
         latest: prediction.map(|prediction| prediction.latest.since(now)),
         probability: prediction.and_then(|prediction| prediction.decisive),
         price,
+        belief: None,
     }
 }
 

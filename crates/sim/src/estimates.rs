@@ -69,6 +69,8 @@ pub struct JobEstimate {
     /// False if a belief follows from the site or from other sites alone, because no job of the user has
     /// ended.
     pub is_known: bool,
+    /// Number of ended batches of jobs like it on which the belief rests.
+    pub n_batches: u32,
     /// The run times of its class, if the rule of the run says that they cannot be predicted.
     pub unpredictable: Option<UnpredictableJob>,
 }
@@ -198,6 +200,7 @@ impl<'a> EstimateProvider<'a> {
         let belief = believed
             .map(|(_, belief)| belief)
             .filter(|_| self.informs());
+        let n_batches = belief.map_or(0, |belief| belief.basis.n_batches);
         let quantile = |level| belief.map_or(user, |belief| belief.distribution.quantile(level));
         let estimate = match self.origin {
             EstimateOrigin::User => user,
@@ -227,6 +230,7 @@ impl<'a> EstimateProvider<'a> {
             forecast,
             kinship,
             is_known,
+            n_batches,
             unpredictable,
         };
         (estimate, issued)

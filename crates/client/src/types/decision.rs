@@ -133,6 +133,9 @@ pub struct SubmitResponse {
     /// Why the forecast is in doubt, so that its bounds are wider. None if the last jobs of the class ran as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_doubt: Option<WireWord<ForecastDoubt>>,
+    /// The run time that is expected, with its evidence: for other clusters, which may know more of jobs like it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_time: Option<RunTimeBelief>,
     /// Of a job whose run time cannot be predicted: the run times of its class, and its treatment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpredictable: Option<UnpredictableRun>,
@@ -254,6 +257,25 @@ pub enum ForecastDoubt {
     ChangedLonger,
     /// Two batches of the class in a row took less time than expected.
     ChangedShorter,
+}
+
+/// The run time that a service expects of a job, with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunTimeBelief {
+    /// Quantiles, ascending.
+    pub quantiles: Vec<RunTimeQuantile>,
+    /// Number of batches of jobs of its user that run the same program or ask for the same, and have ended. 0 if the
+    /// expectation rests on other jobs.
+    pub batches: u32,
+}
+
+/// A quantile of a run time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunTimeQuantile {
+    /// The probability that the job takes no longer, above 0 and below 1.
+    pub probability: f64,
+    /// The run time, in seconds.
+    pub run_s: f64,
 }
 
 /// The run times of a class that cannot be predicted, and how the site treats a job of it.

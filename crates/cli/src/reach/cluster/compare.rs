@@ -7,10 +7,11 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::clusters_file::ClusterSettings;
-use tollgate_client::types::{JobDecision, SubmitResponse};
-use tollgate_model::{Credits, Probability, Span};
+use tollgate_client::types::{JobDecision, RunTimeQuantile, SubmitResponse};
+use tollgate_model::distribution::LEVELS;
+use tollgate_model::{Credits, Distribution, Probability, Span};
 use tollgate_policies::cluster_choice::{
-    ClusterQuote, QuoteAdmission, QuotePreference, rank_quotes,
+    ClusterQuote, QuoteAdmission, QuotePreference, StatedBelief, chances, rank_quotes,
 };
 use tollgate_policy::ParameterEnum;
 
@@ -18,6 +19,9 @@ use super::query::ClusterAnswer;
 use crate::exit::CliFailure;
 use crate::output::format;
 use crate::output::table::{Column, write_list};
+
+/// The largest difference of two probabilities that are the same level.
+const SAME_LEVEL: f64 = 1e-9;
 
 /// The quotes of several clusters for a job: the output of `tollgate quote --to`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -42,6 +46,9 @@ pub(super) struct ClusterRow {
     /// Span from now to the expected end, by the cluster's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expected_finish_s: Option<f64>,
+    /// Probability of meeting the deadline by what all clusters know of jobs like it, of a cluster that takes the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) chance: Option<f64>,
     /// The answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<SubmitResponse>,
@@ -75,6 +82,10 @@ impl ClusterComparison {
                 .map(|(cluster, answer)| ClusterRow::of(cluster, answer, wait))
                 .collect(),
         };
+        let (places, quotes) = compared.quotes();
+        for (at, chance) in places.into_iter().zip(chances(&quotes)) {
+            compared.clusters[at].chance = chance.map(Probability::as_f64);
+        }
         for preference in QuotePreference::ALL {
             if let Some(&best) = compared.ranked(preference).first() {
                 compared.clusters[best].best_for.push(preference.keyword());
@@ -85,11 +96,16 @@ impl ClusterComparison {
 
     /// Returns the places of the clusters that would take the job, the best first.
     pub(super) fn ranked(&self, preference: QuotePreference) -> Vec<usize> {
-        let quotes = self.clusters.iter().enumerate();
-        let quotes = quotes.filter_map(|(at, row)| Some((at, quote_of(row.answer.as_ref()?)?)));
-        let (places, quotes): (Vec<usize>, Vec<ClusterQuote>) = quotes.unzip();
+        let (places, quotes) = self.quotes();
         let ranked = rank_quotes(&quotes, preference);
         ranked.into_iter().map(|rank| places[rank]).collect()
+    }
+
+    /// Returns the clusters that would take the job, by place, with their quotes.
+    fn quotes(&self) -> (Vec<usize>, Vec<ClusterQuote>) {
+        let quotes = self.clusters.iter().enumerate();
+        let quotes = quotes.filter_map(|(at, row)| Some((at, quote_of(row.answer.as_ref()?)?)));
+        quotes.unzip()
     }
 
     /// Returns whether at least one cluster answered.
@@ -139,6 +155,7 @@ impl ClusterRow {
             left_out,
             answered_in_s: took.map(|took| took.as_secs_f64()),
             expected_finish_s: finish.map(Span::as_secs_f64),
+            chance: None,
             answer,
         }
     }
@@ -160,7 +177,7 @@ impl ClusterRow {
 
     /// Returns the columns of a comparison. Instants are those of this host's clock, which may differ from that
     /// of the cluster.
-    fn columns(now: &Zoned) -> [Column<'_, Self>; 8] {
+    fn columns(now: &Zoned) -> [Column<'_, Self>; 9] {
         let at = |answer: &SubmitResponse, end: &str| {
             let span = span_between(&answer.now_at, end)?;
             let span = SignedDuration::from_micros(span.as_micros());
@@ -184,6 +201,9 @@ impl ClusterRow {
             Column::optional("probability", |row: &Self| {
                 let expected = row.answer.as_ref()?.expected.as_ref()?;
                 expected.probability.map(format::format_probability)
+            }),
+            Column::optional("by all", |row: &Self| {
+                row.chance.map(format::format_probability)
             }),
             Column::optional("price", |row: &Self| {
                 Some(row.answer.as_ref()?.price?.to_string())
@@ -225,6 +245,7 @@ fn quote_of(answer: &SubmitResponse) -> Option<ClusterQuote> {
             .and_then(|expected| expected.probability)
             .and_then(Probability::new),
         price: answer.price.map(Credits::from_f64),
+        belief: belief_of(answer),
     })
 }
 
@@ -233,4 +254,29 @@ fn span_between(from: &str, to: &str) -> Option<Span> {
     let [from, to] = [from, to].map(|at| at.parse::<Timestamp>().ok());
     let micros = to?.as_microsecond() - from?.as_microsecond();
     Some(Span::from_micros(micros))
+}
+
+/// Returns what a cluster believes of the run time; None if it does not say, or says nothing of use.
+fn belief_of(answer: &SubmitResponse) -> Option<StatedBelief> {
+    let stated = answer.run_time.as_ref()?;
+    let at_level = |level: &Probability| {
+        let is_at = |quantile: &&RunTimeQuantile| {
+            (quantile.probability - level.as_f64()).abs() < SAME_LEVEL
+        };
+        let found = stated.quantiles.iter().find(is_at)?;
+        Some(found.run_s).filter(|run_s| run_s.is_finite() && *run_s >= 0.0)
+    };
+    let quantiles = LEVELS.each_ref().map(at_level);
+    if quantiles.iter().any(Option::is_none) {
+        return None;
+    }
+    let quantiles = quantiles.map(|run_s| Span::from_secs_f64(run_s.unwrap_or_default()));
+    let start = answer.expected.as_ref();
+    let start = start.map(|expected| expected.expected_start_at.as_str());
+    let room = start.zip(answer.deadline_at.as_deref());
+    Some(StatedBelief {
+        distribution: Distribution::new(quantiles),
+        n_batches: stated.batches,
+        room: room.and_then(|(start, deadline)| span_between(start, deadline)),
+    })
 }

@@ -85,9 +85,10 @@ pub(crate) struct ReplayArgs {
     )]
     pub(super) overrun: OverrunRule,
 
-    /// Treatments to compare of jobs whose run time cannot be predicted: `none`, `no-promise`, `limit:TIME`, `dedicated:NODES`
+    /// Treatments to compare of jobs whose run time cannot be predicted
     ///
-    /// As in the section `unpredictable` of a service's settings. Each policy runs with each of them. With `none` such jobs
+    /// `none`, `no-promise`, `limit:TIME` or `dedicated:NODES`, as in the section `unpredictable` of a
+    /// service's settings. Each policy runs with each of them. With `none` such jobs
     /// are only counted.
     #[arg(long, value_name = "ACTION,..", value_delimiter = ',')]
     pub(super) unpredictable: Vec<TreatmentTrial>,

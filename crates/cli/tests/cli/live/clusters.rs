@@ -249,3 +249,41 @@ fn any_promise_goes_before_any_run_without_one() {
         "{submitted}"
     );
 }
+
+#[test]
+fn chance_at_a_cluster_that_knows_nothing_is_that_by_the_jobs_of_another() {
+    let clusters = TwoClusters::start();
+    let user = clusters.south.shell("id -un").answer();
+    let user = user.trim();
+    // Jobs that ask for an hour take four hours.
+    let mut table =
+        String::from("job_id,user,executable,submit_s,wait_s,runtime_s,procs,estimate_s,status\n");
+    for n in 0..20 {
+        let submit_s = 1_780_000_000 + 50_000 * n;
+        table.push_str(&format!(
+            "{n},{user},/opt/model,{submit_s},10,14400,1,3600,completed\n"
+        ));
+    }
+    std::fs::write(clusters.south.folder().join("jobs.csv"), table).unwrap();
+    let learned = clusters.south.tollgate(&["learn", "jobs.csv"]).answer();
+    assert!(learned.starts_with("learned 20 of 20 records"), "{learned}");
+
+    let quoted = clusters.run("quote --to any -e 1h -d +2h --format json -- ./model");
+    let quoted = quoted.json();
+    let row = |name: &str| {
+        let mut rows = quoted["clusters"].as_array().unwrap().iter();
+        rows.find(|row| row["cluster"] == name).unwrap()
+    };
+    let [north, south] = ["north", "south"].map(row);
+    let batches = |row: &serde_json::Value| row["answer"]["run_time"]["batches"].as_u64().unwrap();
+    assert_eq!(batches(north), 0, "{north}");
+    assert!(batches(south) >= 10, "{south}");
+    let stated = north["answer"]["probability"].as_f64().unwrap();
+    let chance = north["chance"].as_f64().unwrap();
+    assert!(stated > 0.7, "{north}");
+    assert!(chance < 0.3, "{north}");
+    let shown = clusters
+        .run("quote --to any -e 1h -d +2h -- ./model")
+        .answer();
+    assert!(shown.lines().next().unwrap().contains("by all"), "{shown}");
+}

@@ -7,8 +7,10 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     AccountEntry, ArrayStatus, BrokenPromiseCause, ForecastDoubt, ForecastPart, JobDecision,
     JobDetails, JobEstimateSource, JobForecast, JobOffer, JobSignal, OfferChange, PromiseOutcome,
-    ReasonMessage, SubmitResponse, TaskRangeDecision, UnpredictableRun, WaitReason, WireWord,
+    ReasonMessage, RunTimeBelief, RunTimeQuantile, SubmitResponse, TaskRangeDecision,
+    UnpredictableRun, WaitReason, WireWord,
 };
+use tollgate_model::distribution::LEVELS;
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
 use tollgate_service::{
     AdmissionState, BeliefBasis, Doubt, EstimateSource, JobPrediction, OfferAxis,
@@ -65,6 +67,7 @@ pub(in crate::api) fn submit_response(
         forecast_from: answer.basis.to_string(),
         forecast_parts: forecast_parts(&answer.basis),
         forecast_doubt: forecast_doubt(&answer.basis),
+        run_time: Some(run_time_belief(answer)),
         unpredictable: answer.unpredictable.as_ref().map(unpredictable_run),
         expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
@@ -163,6 +166,20 @@ pub(in crate::api) fn forecast_doubt(basis: &BeliefBasis) -> Option<WireWord<For
         Doubt::ChangedShorter => ForecastDoubt::ChangedShorter,
     };
     Some(doubt.into())
+}
+
+fn run_time_belief(answer: &tollgate_service::SubmitOutcome) -> RunTimeBelief {
+    let quantiles = answer.distribution.quantiles();
+    let quantiles = LEVELS.iter().zip(quantiles);
+    RunTimeBelief {
+        quantiles: quantiles
+            .map(|(level, run)| RunTimeQuantile {
+                probability: level.as_f64(),
+                run_s: run.as_secs_f64(),
+            })
+            .collect(),
+        batches: answer.basis.n_batches,
+    }
 }
 
 fn unpredictable_run(found: &UnpredictableJob) -> UnpredictableRun {
