@@ -492,7 +492,7 @@ class RiskCount:
 
 @dataclass(frozen=True, kw_only=True)
 class RunTimeBelief:
-    """What a service expects of the run time of a job, with its evidence."""
+    """The run time that a service expects of a job, with its evidence."""
 
     quantiles: tuple[RunTimeQuantile, ...]
     """Quantiles, ascending."""

@@ -2,7 +2,7 @@
 //!
 //! A cluster that never ran a program states a probability all the same, by the jobs of other users or of other sites. A
 //! cluster that did run it knows better. So clusters state what they believe of the run time, and on how many batches it
-//! rests: the model as a message (Lazarevic, Sacks & Prnjat 2005, section 5, which leaves its form open). Each batch is a
+//! rests. Such a message is what Lazarevic, Sacks & Prnjat (2005, section 5) want; they leave its form open. Each batch is a
 //! witness; one of the cluster itself counts for four, since machines and inputs differ.
 
 use tollgate_model::{Distribution, Probability, Span};
