@@ -75,6 +75,18 @@ pub struct UnpredictableJob {
     pub action: UnpredictableAction,
 }
 
+impl UnpredictableJob {
+    /// Returns the time after which the job is ended by the site, if that is its treatment.
+    pub fn limit(&self) -> Option<Span> {
+        match self.action {
+            UnpredictableAction::Limit(limit) => Some(limit),
+            UnpredictableAction::None
+            | UnpredictableAction::NoPromise
+            | UnpredictableAction::Dedicated => None,
+        }
+    }
+}
+
 impl UnpredictableRule {
     /// Returns what the rule says of a job about which this is believed; None if its run time can be predicted, or its class
     /// is new.

@@ -116,7 +116,7 @@ impl ActiveTask {
             class: features.class,
             attributes: features.context,
             user_estimate: features.request,
-            time_limit: submission.options.time_limit,
+            time_limit: submission.options.shortest_limit(),
             attempt: 0,
             gate_attempt: 0,
             started: None,

@@ -360,6 +360,12 @@ impl SubmissionOptions {
         self.one_host || self.host.is_some() || !self.resources.is_empty()
     }
 
+    /// Returns the time after which a task is ended, by its user or by the site for jobs like it.
+    pub(crate) fn shortest_limit(&self) -> Option<Span> {
+        let of_site = self.unpredictable.and_then(|found| found.limit());
+        self.time_limit.into_iter().chain(of_site).min()
+    }
+
     /// Returns whether the job runs on hosts that are set aside for jobs like it.
     pub(crate) fn is_set_aside(&self) -> bool {
         let action = self.unpredictable.map(|found| found.action);

@@ -78,7 +78,7 @@ impl Core {
         let subject = OutlookSubject::New((&spec, Some(&forecast)), count, Some(candidate.kinship));
         let least_probability = candidate.submission.least_probability();
         if let Some(runs) = self.gate.possible_runs(now, subject, least_probability) {
-            let limit = candidate.submission.options.time_limit;
+            let limit = candidate.submission.options.shortest_limit();
             return JobPrediction::of_runs(runs.ended_at(limit), due);
         }
         let look_ahead_subject = LookAheadSubject::New(&spec, Some(&forecast));

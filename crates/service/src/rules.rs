@@ -143,7 +143,7 @@ impl AdmissionRules {
 
     /// Returns the time after which a job is ended, if any.
     pub(crate) fn enforced_limit(&self, submission: &Submission) -> Option<Span> {
-        let limit = submission.options.time_limit;
+        let limit = submission.options.shortest_limit();
         limit.filter(|_| self.enforces_time_limits())
     }
 

@@ -25,7 +25,7 @@ impl Core {
         job: Option<u64>,
     ) -> RuntimeForecast {
         let (_, belief) = self.belief_of(submission, facts, job);
-        let time_limit = submission.options.time_limit;
+        let time_limit = submission.options.shortest_limit();
         let (distribution, basis) = self.expected(&belief, time_limit);
         let (estimate, source) = self.estimate(facts, &belief, &distribution);
         let limit = time_limit.filter(|_| self.rules.enforces_time_limits());

@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 
 use tollgate_forecast::{UnpredictableAction, UnpredictableJob};
-use tollgate_model::Span;
 
 use crate::command::Submission;
 use crate::core::Core;
@@ -24,11 +23,6 @@ impl Core {
         }
         let mut treated = submission.clone();
         treated.options.unpredictable = found;
-        if let Some(UnpredictableAction::Limit(limit)) = found.map(|found| found.action) {
-            let shorter = |own: Option<Span>| own.map_or(limit, |own| own.min(limit));
-            treated.options.time_limit = Some(shorter(treated.options.time_limit));
-            treated.estimate = treated.estimate.map(|estimate| estimate.min(limit));
-        }
         Cow::Owned(treated)
     }
 

@@ -13,8 +13,8 @@ use tollgate_client::types::{
 use tollgate_model::distribution::LEVELS;
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
 use tollgate_service::{
-    AdmissionState, BeliefBasis, Doubt, EstimateSource, JobPrediction, OfferAxis,
-    UnpredictableAction, UnpredictableJob, WaitCause,
+    AdmissionState, BeliefBasis, Doubt, EstimateSource, JobPrediction, OfferAxis, UnpredictableJob,
+    WaitCause,
 };
 use tollgate_store::{JobProgram, JobRow};
 
@@ -236,15 +236,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
     let options = options.unwrap_or_default();
     let unpredictable = program.as_ref().and_then(|program| program.unpredictable);
     let requested = program.as_ref().and_then(|program| program.time_limit);
-    let of_site = match unpredictable.map(|found| found.action) {
-        Some(UnpredictableAction::Limit(limit)) => Some(limit),
-        Some(
-            UnpredictableAction::None
-            | UnpredictableAction::NoPromise
-            | UnpredictableAction::Dedicated,
-        )
-        | None => None,
-    };
+    let of_site = unpredictable.and_then(|found| found.limit());
     let time_limit = requested.into_iter().chain(of_site).min();
     let time_limit_s = time_limit.map(Span::as_secs_f64);
     let signal = program.as_ref().and_then(|program| program.signal);
