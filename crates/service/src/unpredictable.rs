@@ -8,6 +8,8 @@ use std::borrow::Cow;
 
 use tollgate_forecast::{UnpredictableAction, UnpredictableJob};
 
+use tollgate_model::Span;
+
 use crate::command::Submission;
 use crate::core::Core;
 
@@ -47,7 +49,8 @@ impl Core {
         let set_aside = hosts.filter(|host| host.terms.is_set_aside);
         let n_procs: u32 = set_aside.map(|host| view.n_up_in(host.nodes)).sum();
         let named = submission.options.host.as_ref();
-        n_procs >= submission.procs
-            && named.is_none_or(|host| self.rules.unpredictable.sets_aside(host))
+        // A job can be widened for its memory.
+        let spec = self.spec_of(submission, Span::TICK, self.now);
+        n_procs >= spec.procs && named.is_none_or(|host| self.rules.unpredictable.sets_aside(host))
     }
 }

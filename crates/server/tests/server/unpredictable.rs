@@ -85,7 +85,7 @@ fn limit_of_the_site_ends_the_job_and_is_kept_for_it_when_it_is_changed() {
     let mut site = experienced(UnpredictableAction::Limit(limit));
     let answer = site.submit_job(job("wild"), &["sleep", "50000"]).unwrap();
     assert_eq!(answer.answer.time_limit, Some(limit));
-    // What the user did not ask for is not the user's.
+    // The limit of the site is no request of the user.
     assert_eq!(answer.answer.source.key(), "class");
     let latest = answer.answer.prediction.unwrap().latest;
     let began = answer.answer.spec.submit;
