@@ -25,6 +25,24 @@ pub(crate) struct Component {
     pub(crate) scale: Option<f64>,
 }
 
+impl Component {
+    /// Returns the components of a level with two histograms: its own, under kernels of these scales, and that of the level
+    /// above, as it is.
+    pub(crate) fn below_parent(scales: &[f64]) -> Vec<Self> {
+        let own = scales.iter().enumerate().map(|(at, &scale)| Self {
+            at,
+            histogram: 0,
+            scale: Some(scale),
+        });
+        let above = Self {
+            at: PARENT,
+            histogram: 1,
+            scale: None,
+        };
+        own.chain([above]).collect()
+    }
+}
+
 /// The components of a level with their weights.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelMixture {

@@ -9,7 +9,7 @@ use super::doubt::Doubt;
 use super::group::{BatchSlot, Group, GroupKey, GroupLesson};
 use super::mass::RunMass;
 use super::mixture::{Component, LevelMixture};
-use super::weights::{Cell, ComponentWeights, PARENT};
+use super::weights::{Cell, ComponentWeights};
 use super::{MID, NARROW};
 
 /// The weight that a batch of the new mode keeps when the next ends.
@@ -23,18 +23,7 @@ pub(crate) fn level(
     weights: impl FnOnce(Cell) -> ComponentWeights,
 ) -> Option<LevelMixture> {
     let cell = Cell::NewMode(doubt.place()? as u8);
-    let kernels = [NARROW, MID].into_iter().enumerate();
-    let new = kernels.map(|(at, scale)| Component {
-        at,
-        histogram: 0,
-        scale: Some(scale),
-    });
-    let above = Component {
-        at: PARENT,
-        histogram: 1,
-        scale: None,
-    };
-    let components = new.chain([above]).collect();
+    let components = Component::below_parent(&[NARROW, MID]);
     let histograms = vec![new_mode(group, own)?, parent.clone()];
     let mut weights = weights(cell);
     group.multipliers[GroupLesson::NewMode as usize].apply(&mut weights);

@@ -6,7 +6,7 @@ use super::StatementTime;
 use super::batch::LiveBatch;
 use super::mass::RunMass;
 use super::mixture::{Component, LevelMixture};
-use super::weights::{Cell, Multipliers, PARENT};
+use super::weights::{Cell, Multipliers};
 use super::{MID, NARROW, WIDE};
 
 /// Number of cases of siblings, on either occasion.
@@ -59,18 +59,7 @@ pub(crate) fn level(
             class.apply(&mut weights);
         }
     }
-    let kernels = [NARROW, MID, WIDE].into_iter().enumerate();
-    let own = kernels.map(|(at, scale)| Component {
-        at,
-        histogram: 0,
-        scale: Some(scale),
-    });
-    let above = Component {
-        at: PARENT,
-        histogram: 1,
-        scale: None,
-    };
-    let components = own.chain([above]).collect();
+    let components = Component::below_parent(&[NARROW, MID, WIDE]);
     let histograms = vec![product_limit(batch, now, parent)?, parent.clone()];
     Some(LevelMixture::new(
         cell, None, histograms, components, &weights,
