@@ -4,21 +4,17 @@ use std::io::BufRead;
 
 use memchr::memchr;
 
-use crate::error::{BinaryKind, NonJobRecords, ReadError, excerpt};
+use crate::error::{BinaryKind, ReadError, excerpt};
 use crate::foreign_format::ForeignFormat;
 use crate::format::TraceFormat;
 use crate::options::ReadOptions;
 use crate::trace::Trace;
 use crate::trace_sink::TraceSink;
-use crate::{condor, gwf, job_table, logins, lsf, pbs, rrd, sge, slurm, swf};
+use crate::{condor, gwf, job_table, logins, lsf, pbs, sge, slurm, swf};
 
 impl TraceFormat {
     /// Returns the format of a file that begins with `prefix`.
     pub(crate) fn of(prefix: &[u8]) -> Result<Self, ReadError> {
-        if rrd::matches_format(prefix) {
-            let found = NonJobRecords::Rrd;
-            return Err(ReadError::NotJobs { found });
-        }
         let found = BinaryKind::of(prefix);
         if found != BinaryKind::Unknown {
             return Err(ReadError::Binary { found });
@@ -39,8 +35,7 @@ impl TraceFormat {
             return Ok(format);
         }
         if logins::matches_format(first) {
-            let found = NonJobRecords::Logins;
-            return Err(ReadError::NotJobs { found });
+            return Err(ReadError::Logins);
         }
         let others = lines.map(|(_, line)| line);
         if let Some(format) = [first]

@@ -76,12 +76,9 @@ pub enum ReadError {
         /// The kind of binary data, by the first bytes.
         found: BinaryKind,
     },
-    /// Records of something other than jobs.
-    #[error("expected records of jobs, found {found}")]
-    NotJobs {
-        /// The kind of records.
-        found: NonJobRecords,
-    },
+    /// Log-ins at computers, or their availability, in place of jobs.
+    #[error("expected records of jobs, found log-ins or availability of computers")]
+    Logins,
     /// A known format that is not read.
     #[error("expected a format that is read, found {found}")]
     Foreign {
@@ -129,9 +126,6 @@ pub enum ReadError {
         /// The reasons for which lines were skipped.
         diagnostics: Diagnostics,
     },
-    /// A round-robin database that cannot be read.
-    #[error(transparent)]
-    Rrd(#[from] RrdError),
     /// A job table that lacks a required column.
     #[error("line {line}: expected a column `{column}` in the header of the job table")]
     MissingColumn {
@@ -168,7 +162,9 @@ impl ReadError {
             ),
             Self::BadLimit { .. } => Some("unset it: 4G is the default"),
             Self::Binary { found } => found.hint(),
-            Self::NotJobs { found } => Some(found.hint()),
+            Self::Logins => {
+                Some("they tell when computers are taken: `tollgate campus RECORDS --logins FILE`")
+            }
             Self::Foreign { found } => Some(found.hint()),
             Self::MixedFormats { .. } => {
                 Some("name one file at a time, or keep the files of each format in a directory")
@@ -187,7 +183,6 @@ impl ReadError {
             Self::Empty
             | Self::NoUsableLine { .. }
             | Self::NoLogins { .. }
-            | Self::Rrd(_)
             | Self::Io { .. }
             | Self::Open(_) => None,
         }
@@ -209,82 +204,14 @@ impl ReadError {
             | Self::MissingColumn { .. }
             | Self::DuplicateColumn { .. } => false,
             Self::Binary { .. }
-            | Self::NotJobs { .. }
+            | Self::Logins
             | Self::Foreign { .. }
             | Self::Empty
             | Self::UnknownFormat { .. }
             | Self::UnknownLogins { .. }
             | Self::NoLogins { .. }
-            | Self::Rrd(_)
             | Self::NoUsableLine { .. } => true,
         }
-    }
-}
-
-/// Why bytes are not a round-robin database.
-#[derive(Debug, thiserror::Error)]
-pub enum RrdError {
-    /// Neither the binary format nor the XML of a dump.
-    #[error("expected a round-robin database, binary or as `rrdtool dump` writes it")]
-    NotRrd,
-    /// Another version of the binary format.
-    #[error("expected version 0003 of a round-robin database, found `{0}`")]
-    Version(String),
-    /// The file was written by an unknown kind of machine.
-    #[error("the byte order and alignment of the round-robin database cannot be told")]
-    Layout,
-    /// A database that exceeds the maximum size.
-    #[error("is larger than 1 GiB")]
-    TooLarge,
-    /// The file is truncated.
-    #[error(
-        "byte {found}: the round-robin database stops before its end, expected at byte {expected}"
-    )]
-    Truncated {
-        /// Minimum position of the end.
-        expected: u64,
-        /// Position of the end.
-        found: u64,
-    },
-    /// An illegal value in the database.
-    #[error("{place}: expected {expected}")]
-    Nonsense {
-        /// The place of the value, in words.
-        place: String,
-        /// The expected value.
-        expected: &'static str,
-    },
-    /// The text is not XML.
-    #[error("not well-formed XML: {0}")]
-    Xml(#[from] roxmltree::Error),
-}
-
-/// Known records that are not records of jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NonJobRecords {
-    /// A round-robin database, or a dump of one.
-    Rrd,
-    /// Log-ins at computers, or their availability.
-    Logins,
-}
-
-impl NonJobRecords {
-    const fn hint(self) -> &'static str {
-        match self {
-            Self::Rrd => "`tollgate trace info FILE` says what is in it",
-            Self::Logins => {
-                "they tell when computers are taken: `tollgate campus RECORDS --logins FILE`"
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for NonJobRecords {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Rrd => "a round-robin database",
-            Self::Logins => "log-ins or availability of computers",
-        })
     }
 }
 

@@ -35,6 +35,8 @@ pub enum ForeignFormat {
     PbsServerLog,
     /// LSF's stream of events (`lsb.stream`), which has names before its values.
     LsfStream,
+    /// A round-robin database of RRDtool, or a dump of one.
+    RoundRobinDatabase,
     /// Text in UTF-16, as some shells of Windows write it.
     Utf16,
 }
@@ -44,6 +46,9 @@ impl ForeignFormat {
     pub(crate) fn of(prefix: &[u8]) -> Option<Self> {
         if prefix.starts_with(b"\xff\xfe") || prefix.starts_with(b"\xfe\xff") {
             return Some(Self::Utf16);
+        }
+        if prefix.starts_with(b"RRD\0") {
+            return Some(Self::RoundRobinDatabase);
         }
         let text = prefix.trim_ascii_start();
         let has = |words: &[u8]| memmem::find(prefix, words).is_some();
@@ -55,6 +60,7 @@ impl ForeignFormat {
             b'{' if has(b"\"job_state\"") && has(b"\"submit_time\"") => Some(Self::SqueueJson),
             b'<' if has(b"EventTypeNumber") => Some(Self::CondorEventsXml),
             b'<' if has(b"ClusterId") || has(b"<classads>") => Some(Self::CondorAdsXml),
+            b'<' if has(b"<rrd>") || has(b"<rrd ") => Some(Self::RoundRobinDatabase),
             b'=' => has(b"\nqname ").then_some(Self::Qacct),
             _ if is_sacct_table(text) => Some(Self::SacctColumns),
             _ => Self::of_line(text.split(|&byte| byte == b'\n').next()?),
@@ -115,6 +121,9 @@ impl ForeignFormat {
             }
             Self::PbsServerLog => "name the directory beside it: server_priv/accounting",
             Self::LsfStream => "name the file that LSF keeps for accounting: lsb.acct",
+            Self::RoundRobinDatabase => {
+                "a database holds measurements and no jobs: name the accounting of the batch system"
+            }
             Self::Utf16 => "convert it first: `iconv -f UTF-16 -t UTF-8 FILE | tollgate .. -`",
         }
     }
@@ -162,6 +171,7 @@ impl fmt::Display for ForeignFormat {
             }
             Self::PbsServerLog => "the log of the server of PBS",
             Self::LsfStream => "LSF's event stream (`lsb.stream`)",
+            Self::RoundRobinDatabase => "a round-robin database",
             Self::Utf16 => "text in UTF-16",
         })
     }

@@ -9,7 +9,7 @@ use crate::error::ReadError;
 use crate::format::TraceFormat;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::trace::Trace;
-use crate::{condor, gwf, job_table, logins, lsf, pbs, rrd, sge, slurm, swf};
+use crate::{condor, gwf, job_table, logins, lsf, pbs, sge, slurm, swf};
 
 const OPTIONS: ReadOptions = ReadOptions {
     columns: ColumnSelection::All,
@@ -125,18 +125,6 @@ pub fn condor_events(data: &[u8]) -> bool {
 /// Reads `data` as a job table: whatever it is, there is an error or a sound trace.
 pub fn table(data: &[u8]) -> bool {
     check_result(job_table::read("fuzz", data, OPTIONS))
-}
-
-/// Reads `data` as a round-robin database: there is an error or a sound database.
-pub fn rrd(data: &[u8]) -> bool {
-    let Ok(database) = rrd::parse(data) else {
-        return false;
-    };
-    for archive in &database.archives {
-        assert_eq!(archive.rows().count(), archive.len());
-        assert!(archive.n_known() <= archive.len() * database.sources.len());
-    }
-    true
 }
 
 /// Reads `data` as log-ins: there is an error or the sessions are in order.

@@ -49,7 +49,6 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`rrd`] | round-robin databases: binary, or dumped as XML |
 //! | [`logins`] | log-ins and availability of computers |
 //!
 //! The records:
@@ -121,7 +120,6 @@ mod peak_use;
 mod record_field;
 pub mod record_filter;
 mod record_reader;
-pub mod rrd;
 pub mod sge;
 pub mod slurm;
 pub mod statistics;

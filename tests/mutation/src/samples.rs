@@ -113,11 +113,6 @@ pub fn records() -> Vec<MutationTarget> {
     });
     let others = [
         MutationTarget {
-            name: "rrd",
-            run: fuzz::rrd,
-            samples: &[trace_samples::RRD_XML],
-        },
-        MutationTarget {
             name: "logins",
             run: fuzz::logins,
             samples: &[trace_samples::LOGINS, trace_samples::FTA],

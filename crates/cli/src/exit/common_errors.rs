@@ -134,12 +134,11 @@ pub(crate) fn input_exit(cause: &ReadError) -> ExitKind {
         | ReadError::Binary { .. }
         | ReadError::Empty
         | ReadError::UnknownFormat { .. }
-        | ReadError::NotJobs { .. }
+        | ReadError::Logins
         | ReadError::Foreign { .. }
         | ReadError::MixedFormats { .. }
         | ReadError::UnknownLogins { .. }
         | ReadError::NoLogins { .. }
-        | ReadError::Rrd(_)
         | ReadError::MissingColumn { .. }
         | ReadError::DuplicateColumn { .. }
         | ReadError::BadLimit { .. }

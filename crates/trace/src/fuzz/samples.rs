@@ -117,13 +117,6 @@ pub const CONDOR_EVENTS: &str = "000 (7.000.000) 03/20 10:00:00 Job submitted fr
     000 (8.001.000) 2024-03-20 10:00:00 Job submitted\n...\n009 (8.001.000) 2024-03-20 10:00:09 x\n...\n";
 
 /// A sample.
-pub const RRD_XML: &str = "<?xml version=\"1.0\"?><!DOCTYPE rrd SYSTEM \"rrdtool.dtd\"><rrd><version>0003\
-    </version><step>300</step><lastupdate>920808000</lastupdate><ds><name> a </name><type> GAUGE </type>\
-    <minimal_heartbeat>600</minimal_heartbeat><min>0</min><max>NaN</max></ds><rra><cf>AVERAGE</cf>\
-    <pdp_per_row>6</pdp_per_row><database><row><v>NaN</v></row><row><v> 1.5e+00 </v></row></database>\
-    </rra></rrd>";
-
-/// A sample.
 pub const LOGINS: &str = "computer,login,logout\na,2016-02-28T08:09:53.5Z,2016-02-28T08:10:00Z\n\
     \"b, 2\",2016-02-28 08:09:53,\nc,100,150\n";
 
@@ -132,32 +125,8 @@ pub const FTA: &str = "event_id component_id node_id platform_id node_name event
     event_stop_time event_end_reason\n0 0 655 3 10.000 0 1099755300 1099906200 8000\n\
     1 0 655 3 10.000 1 1099906200 1112096400 4022\n";
 
-/// Returns one archive of two rows and one source, as a 32-bit little-endian machine writes it.
-pub fn rrd_binary() -> Vec<u8> {
-    let mut bytes = b"RRD\x000003\0\0\0\0".to_vec();
-    bytes.extend(8.642135E130_f64.to_le_bytes());
-    let long = |value: u32| value.to_le_bytes();
-    bytes.extend([1, 1, 300].map(long).concat());
-    bytes.extend([0; 80]);
-    let name = |text: &[u8], bytes: &mut Vec<u8>| {
-        bytes.extend(text);
-        bytes.extend(vec![0; 20 - text.len()]);
-    };
-    name(b"load", &mut bytes);
-    name(b"GAUGE", &mut bytes);
-    bytes.extend([0; 80]);
-    name(b"AVERAGE", &mut bytes);
-    bytes.extend([2, 6].map(long).concat());
-    bytes.extend([0; 80]);
-    bytes.extend([920_808_000, 0].map(long).concat());
-    bytes.extend([0; 112 + 80]);
-    bytes.extend(long(1));
-    bytes.extend([1.5_f64, f64::NAN].map(f64::to_le_bytes).concat());
-    bytes
-}
-
 /// All samples that are text.
-pub const SAMPLES: [&str; 20] = [
+pub const SAMPLES: [&str; 19] = [
     SWF,
     TABLE,
     SGE,
@@ -175,7 +144,6 @@ pub const SAMPLES: [&str; 20] = [
     CONDOR_HISTORY,
     CONDOR_JSON,
     CONDOR_EVENTS,
-    RRD_XML,
     LOGINS,
     FTA,
 ];

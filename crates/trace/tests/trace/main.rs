@@ -3,7 +3,6 @@
 mod bad_input;
 mod batches;
 mod damage;
-mod databases;
 mod dialects;
 mod documented_dialects;
 mod documented_fields;

@@ -6,7 +6,7 @@ use tollgate_model::{Bytes, Instant, Span};
 use tollgate_trace::logins::ComputerPresence;
 use tollgate_trace::{
     ColumnSelection, Finding, FindingAction, ReadOptions, RecordField, Trace, TraceAttemptEnd,
-    TraceFormat, TraceStatus, logins, open, rrd,
+    TraceFormat, TraceStatus, logins, open,
 };
 
 const ALL: ReadOptions = ReadOptions {
@@ -181,50 +181,6 @@ fn directory_is_one_trace() {
     assert!(trace.jobs.is_sorted_by_key(|job| job.submit));
     let error = open(&path("slurm").unwrap(), ALL).unwrap_err().to_string();
     assert!(error.contains("expected files of one format"), "{error}");
-}
-
-#[test]
-fn databases_of_every_machine_are_read() {
-    // 32-bit little-endian, 64-bit little-endian, 32-bit big-endian with doubles aligned on 8.
-    let samples: [(&str, i64, &str, &[usize]); 3] = [
-        ("example4", 300, "ClientGlideIdle", &[740, 740, 740]),
-        ("example_amd64", 300, "CondorLasted", &[740, 740, 740]),
-        ("example_mips", 60, "user", &[576, 672, 732, 1460]),
-    ];
-    for (name, step, first, rows) in samples {
-        let file = format!("rrd/javascriptrrd-{name}.rrd.gz");
-        let Some(path) = path(&file) else { return };
-        let database = rrd::open(&path).unwrap();
-        assert_eq!(database.step, Span::from_secs(step), "{name}");
-        assert_eq!(database.sources[0].name, first, "{name}");
-        let lengths: Vec<usize> = database.archives.iter().map(|one| one.len()).collect();
-        assert_eq!(lengths, rows, "{name}");
-        let error = open(&path, ALL).unwrap_err();
-        assert!(error.to_string().ends_with("found a round-robin database"));
-        assert!(error.hint().unwrap().contains("trace info"));
-    }
-}
-
-#[test]
-fn the_shares_of_a_processor_add_up() {
-    let Some(path) = path("rrd/javascriptrrd-example_mips.rrd.gz") else {
-        return;
-    };
-    let database = rrd::open(&path).unwrap();
-    assert_eq!(database.last_update, Instant::from_secs(1_379_590_515));
-    for archive in &database.archives {
-        assert!(archive.n_known() > 0);
-        let mut sums = Vec::new();
-        for (end, row) in archive.rows() {
-            assert_eq!(end.as_micros() % archive.resolution.as_micros(), 0);
-            sums.push(row.iter().sum::<f64>());
-        }
-        sums.retain(|sum| !sum.is_nan());
-        // Interrupts are not among the five sources; nothing else is missing.
-        assert!(sums.iter().all(|&sum| sum > 0.0 && sum < 101.0));
-        let mean = sums.iter().sum::<f64>() / sums.len() as f64;
-        assert!((97.0..100.1).contains(&mean), "{mean}");
-    }
 }
 
 #[test]

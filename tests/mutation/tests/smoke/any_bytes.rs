@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 use tollgate_mutation::records;
-use tollgate_trace::fuzz;
 
 /// Generates lines of words that occur in records, and of other words.
 fn any_record() -> impl Strategy<Value = String> {
@@ -36,14 +35,5 @@ proptest! {
     #[test]
     fn readers_survive_any_record_words(text in any_record()) {
         read_by_all(text.as_bytes());
-    }
-
-    #[test]
-    fn rrd_reader_survives_any_tail(tail in proptest::collection::vec(any::<u8>(), 0..600), wide in any::<bool>()) {
-        let mut data = b"RRD\x000003\0".to_vec();
-        data.resize(if wide { 16 } else { 12 }, 0);
-        data.extend(8.642135E130_f64.to_le_bytes());
-        data.extend(tail);
-        fuzz::rrd(&data);
     }
 }

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use strum::VariantArray;
 use tollgate_mutation::{damaged, records};
 use tollgate_trace::TraceFormat;
-use tollgate_trace::fuzz::samples::{FTA, LOGINS, RRD_XML, SAMPLES, rrd_binary};
+use tollgate_trace::fuzz::samples::{FTA, LOGINS, SAMPLES};
 use tollgate_trace::fuzz::{self, FormatTarget};
 
 /// Enough rounds to take every branch many times, in some seconds.
@@ -39,22 +39,8 @@ fn every_format_survives_damage() {
 }
 
 #[test]
-fn databases_survive_damage() {
-    let binary = rrd_binary();
-    drive(&[RRD_XML.as_bytes(), &binary], fuzz::rrd);
-}
-
-#[test]
 fn logins_survive_damage() {
     drive(&[LOGINS.as_bytes(), FTA.as_bytes()], fuzz::logins);
-}
-
-/// The two notations of a database have the same rows.
-#[test]
-fn database_samples_are_the_same_in_both_notations() {
-    let binary = tollgate_trace::rrd::parse(&rrd_binary()).unwrap();
-    let xml = tollgate_trace::rrd::parse(RRD_XML.as_bytes()).unwrap();
-    assert_eq!(binary.archives[0].len(), xml.archives[0].len());
 }
 
 /// The undamaged samples must be valid: otherwise the readers would reject them at once, and the

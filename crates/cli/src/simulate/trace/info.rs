@@ -36,7 +36,7 @@ use crate::output::messages::{Verbosity, pluralise};
 pub(super) struct TraceInfoArgs {
     /// Records of any known format
     ///
-    /// Jobs, round-robin databases or log-ins. A directory is one record; `-` is standard input.
+    /// Jobs or log-ins. A directory is one record; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -137,11 +137,11 @@ fn survey(
     match survey_jobs(path, zone, verbosity) {
         // Standard input cannot be read a second time.
         Err(BatchReadError::Input(OpenError {
-            cause: ReadError::NotJobs { found },
+            cause: ReadError::Logins,
             ..
-        })) if path != Path::new("-") => Ok(FileSummary::NonJob(NonJobKeys::read(
-            path, found, verbosity,
-        )?)),
+        })) if path != Path::new("-") => {
+            Ok(FileSummary::NonJob(NonJobKeys::read(path, verbosity)?))
+        }
         outcome => Ok(FileSummary::Jobs(Box::new(outcome?))),
     }
 }
