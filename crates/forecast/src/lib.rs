@@ -64,6 +64,7 @@
 //! | [`evaluate`](mod@evaluate) | the retrospective evaluation of forecasts over a record |
 //! | [`score`] | the measures by which forecasts are compared |
 //! | [`unpredictable`] | jobs whose run time no forecast narrows, and their treatment |
+//! | [`usage`] | the memory that jobs use, and the processors that they keep busy |
 //! | [`wait`] | waits in a queue, and the ends of jobs |
 //!
 //! Everything is computed on logarithms of seconds. Nothing in this crate reads a clock, a file or
@@ -100,6 +101,7 @@ mod split;
 pub mod stage;
 pub mod summary;
 pub mod unpredictable;
+pub mod usage;
 pub mod wait;
 mod window;
 
@@ -133,3 +135,4 @@ pub use summary::{ClassBehaviour, ClassSummary};
 pub use unpredictable::{
     UnpredictableAction, UnpredictableActionError, UnpredictableJob, UnpredictableRule,
 };
+pub use usage::{UsageBeliefs, UsageForecast, UsedAmounts};

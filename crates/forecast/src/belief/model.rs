@@ -96,6 +96,15 @@ pub struct JobKin {
     pub class: u64,
 }
 
+/// When the statements about an ended job teach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LessonTime {
+    /// Once the job would have run for the stated median.
+    AtMedian,
+    /// At the end of the job.
+    AtOnce,
+}
+
 /// A job that has not ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct LiveTask {
@@ -325,6 +334,41 @@ impl BeliefModel {
     /// Learns that a job ended by itself now after running for `runtime`. A job that never ran is removed.
     /// Returns the change of its class that it shows, if any.
     pub fn end(&mut self, id: TaskId, runtime: Span, now: Instant) -> Option<ClassChange> {
+        // A site that learned from short jobs first would believe that all are short.
+        self.end_teaching(id, (runtime, LessonTime::AtMedian), now)
+    }
+
+    /// Learns an amount that does not take time, such as the memory of a job, from a job that ended now.
+    pub(crate) fn learn_amount(&mut self, job: BeliefJob, amount: Span, now: Instant) {
+        let id = self.begin(job, now);
+        self.end_teaching(id, (amount, LessonTime::AtOnce), now);
+    }
+
+    /// Learns from a job that ended now that such jobs need more than an amount.
+    pub(crate) fn learn_amount_beyond(&mut self, job: BeliefJob, amount: Span, now: Instant) {
+        let id = self.begin(job, now);
+        match self.is_long(id, amount) {
+            true => {
+                self.end_teaching(id, (amount, LessonTime::AtOnce), now);
+            }
+            false => self.remove(id),
+        }
+    }
+
+    /// Adds a job that starts and ends now.
+    fn begin(&mut self, job: BeliefJob, now: Instant) -> TaskId {
+        let id = self.record_id();
+        self.submit(id, job, now);
+        self.start(id, now);
+        id
+    }
+
+    fn end_teaching(
+        &mut self,
+        id: TaskId,
+        (runtime, lessons): (Span, LessonTime),
+        now: Instant,
+    ) -> Option<ClassChange> {
         self.advance(now);
         let (Some(ln_run), Some(task)) = (ln_secs(runtime), self.take(id)) else {
             self.remove(id);
@@ -357,9 +401,8 @@ impl BeliefModel {
                 ln_run,
                 lessons: statement.lessons.clone(),
             };
-            // A site that learned from short jobs first would believe that all are short.
             let at = started + statement.median();
-            if at > now {
+            if lessons == LessonTime::AtMedian && at > now {
                 self.batches.hold(task.batch);
                 self.late.insert((id, observed_at), late);
                 self.due.insert((at, BeliefTimer::Lesson(id, observed_at)));
@@ -403,15 +446,20 @@ impl BeliefModel {
     /// shorten beliefs, although the job takes longer.
     /// Returns the change of its class that it shows, if any.
     pub fn end_at_least(&mut self, id: TaskId, runtime: Span, now: Instant) -> Option<ClassChange> {
-        let level = Probability::new(0.9).expect("a probability");
-        let stated = self.tasks.get(&id).and_then(|task| task.stated);
-        match stated.is_some_and(|stated| runtime > stated.quantile(level)) {
+        match self.is_long(id, runtime) {
             true => self.end(id, runtime, now),
             false => {
                 self.remove(id);
                 None
             }
         }
+    }
+
+    /// Returns whether a run time is beyond the quantile .9 of the belief about a job at its submission.
+    fn is_long(&self, id: TaskId, runtime: Span) -> bool {
+        let level = Probability::new(0.9).expect("a probability");
+        let stated = self.tasks.get(&id).and_then(|task| task.stated);
+        stated.is_some_and(|stated| runtime > stated.quantile(level))
     }
 
     /// Removes a job that did not end by itself: it was cancelled, rejected, killed or lost. It leaves no

@@ -11,6 +11,7 @@
 //! | [`safety`] | any input |
 //! | [`stated`] | statements that never contradict themselves |
 //! | [`statsmodels`] | models and smoothers, compared with statsmodels |
+//! | [`usage`] | what jobs use of memory and of processors |
 //! | [`waits`] | statements about waits |
 
 mod archive;
@@ -25,4 +26,5 @@ mod real_traces;
 mod safety;
 mod stated;
 mod statsmodels;
+mod usage;
 mod waits;
