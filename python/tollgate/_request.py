@@ -50,7 +50,7 @@ class JobOptions(TypedDict, total=False):
     procs: int
     """Number of processors, 1 by default."""
     mem: int | str
-    """Maximum memory: a number of bytes, or as in ``"2G"``."""
+    """Maximum memory: a number of bytes, or as in ``"2G"``; ``"auto"`` for what jobs like it used."""
     one_host: bool
     """Keep all processors on one host."""
     host: str
@@ -166,7 +166,7 @@ def job_request(command: Command, options: JobOptions, token_file: str | None = 
         if given.get(name) is not None:
             request[f"{name}_s"] = span(given[name], name)
     if given.get("mem") is not None:
-        request["memory_bytes"] = _memory(given["mem"])
+        request.update(_memory(given["mem"]))
     if given.get("resources"):
         request["resources"] = dict(given["resources"])
     if given.get("array") is not None:
@@ -278,16 +278,18 @@ def _script(path: str) -> str | None:
     return text
 
 
-def _memory(value: int | str) -> int:
+def _memory(value: int | str) -> dict[str, Any]:
+    if value == "auto":
+        return {"auto_memory": True}
     if isinstance(value, int):
-        return value
+        return {"memory_bytes": value}
     text = value.strip().lower()
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text[len(number) :].removesuffix("b").removesuffix("i")
     try:
-        return int(float(number) * 1024 ** _MEMORY[unit])
+        return {"memory_bytes": int(float(number) * 1024 ** _MEMORY[unit])}
     except (ValueError, KeyError, OverflowError):
-        raise ArgumentError(f"mem: expected memory as in 2G or 500M, got `{value}`") from None
+        raise ArgumentError(f"mem: expected memory as in 2G or 500M, or auto, got `{value}`") from None
 
 
 def _tasks(value: str | range | int) -> str:

@@ -2,6 +2,7 @@
 //! was typed.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use tollgate_model::{Bytes, MAX_DEVICES};
 
@@ -34,6 +35,36 @@ pub fn parse_memory(words: &str) -> Result<u64, String> {
 /// Parses the memory of a job, at least a megabyte.
 pub fn parse_job_memory(words: &str) -> Result<u64, String> {
     check_job_memory(parse_memory(words)?).map_err(|error| error.to_string())
+}
+
+/// The memory that a user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypedMemory {
+    /// This amount in bytes, at least a megabyte.
+    Amount(u64),
+    /// What jobs like it used, as the service knows.
+    Auto,
+}
+
+impl TypedMemory {
+    /// Returns the amount in bytes; None if it is the service's to say.
+    pub const fn amount(self) -> Option<u64> {
+        match self {
+            Self::Amount(bytes) => Some(bytes),
+            Self::Auto => None,
+        }
+    }
+}
+
+impl FromStr for TypedMemory {
+    type Err = String;
+
+    fn from_str(words: &str) -> Result<Self, String> {
+        match words {
+            "auto" => Ok(Self::Auto),
+            amount => parse_job_memory(amount).map(Self::Amount),
+        }
+    }
 }
 
 /// Parses credits per second: `0.1/s`, `6/min`, `360/h`, `0.1`.

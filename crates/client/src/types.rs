@@ -49,8 +49,8 @@ pub use access::{
 pub use array::{RunningTaskAge, TaskFailures, TaskRuns, TasksOutlook};
 pub use decision::{
     AlterResponse, BatchResponse, ForecastDoubt, ForecastPart, JobDecision, JobEstimateSource,
-    JobForecast, JobOffer, OfferChange, ReasonMessage, RunTimeBelief, RunTimeQuantile,
-    SubmitResponse, TaskRangeDecision, UnpredictableRun,
+    JobForecast, JobOffer, MemoryUsage, OfferChange, ProcessorUsage, ReasonMessage, RunTimeBelief,
+    RunTimeQuantile, SubmitResponse, TaskRangeDecision, UnpredictableRun, UsageMessage,
 };
 pub use event::{
     ClassCourse, ClassCourseEvent, JobEvent, JobEventKind, NodeEvent, NodeEventState, WorkerEvent,

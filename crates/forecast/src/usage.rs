@@ -62,8 +62,25 @@ pub struct UsageForecast<T> {
     /// The amount to set aside for the least expected use in all: a job that needs more is repeated with twice as much.
     /// At most one in ten needs more.
     pub enough: T,
-    /// Number of batches of jobs with the same request or the same program that ended.
+    /// Number of batches of jobs of the same user and program that ended.
     pub n_batches: u32,
+    /// Whether the last run of the program ran short of it.
+    pub follows_shortage: bool,
+}
+
+/// The run time from which on processor time says how many processors a job keeps busy.
+const MIN_RUN: Span = Span::from_secs(1);
+
+impl UsedAmounts {
+    /// Returns the amounts that a job used which ran for `run`, and for `cpu` on all processors together. A run of less than
+    /// a second and one without processor time tell nothing of processors.
+    pub fn of_run(memory: Option<Bytes>, cpu: Span, run: Span) -> Self {
+        let is_known = run >= MIN_RUN && cpu > Span::ZERO;
+        Self {
+            memory,
+            processors: is_known.then(|| cpu.as_secs_f64() / run.as_secs_f64()),
+        }
+    }
 }
 
 impl Default for UsageBeliefs {
@@ -105,7 +122,7 @@ impl UsageBeliefs {
             .learn_amount_beyond(job, memory_amount(limit), now);
     }
 
-    /// Returns the peak memory of jobs like one; None if none has ended.
+    /// Returns the peak memory of jobs of the same user and program; None if none has ended.
     pub fn memory(&self, job: &BeliefJob, now: Instant) -> Option<UsageForecast<Bytes>> {
         let belief = self.memory.belief(&memory_job(job), now);
         let bytes = |amount: Span| Bytes::new((amount.as_secs_f64() * MEMORY_UNIT) as u64);
@@ -116,6 +133,7 @@ impl UsageBeliefs {
                 low: known.low.max(*shortage),
                 high: known.high.max(*shortage),
                 enough: known.enough.max(shortage.times(AFTER_SHORTAGE)),
+                follows_shortage: true,
                 ..known
             },
             None => known,
@@ -126,11 +144,12 @@ impl UsageBeliefs {
                 high: shortage.times(AFTER_SHORTAGE),
                 enough: shortage.times(AFTER_SHORTAGE),
                 n_batches: 0,
+                follows_shortage: true,
             })
         })
     }
 
-    /// Returns how many processors jobs like one kept busy; None if none has ended.
+    /// Returns how many processors jobs of the same user and program kept busy; None if none has ended.
     pub fn processors(&self, job: &BeliefJob, now: Instant) -> Option<UsageForecast<f64>> {
         let belief = self.processors.belief(&processor_job(job), now);
         UsageForecast::of(&belief, |amount| amount.as_secs_f64() / PROC_UNITS)
@@ -138,15 +157,17 @@ impl UsageBeliefs {
 }
 
 impl<T> UsageForecast<T> {
-    /// Returns what is believed, if a job like it has ended.
+    /// Returns what is believed, if a job of the program has ended: what other programs used says little.
     fn of(belief: &Belief, amount: impl Fn(Span) -> T) -> Option<Self> {
         let stated: &Distribution = &belief.distribution;
-        let n_batches = belief.basis.n_batches;
+        let own_batch = u32::from(belief.basis.siblings.n_ended > 0);
+        let n_batches = belief.basis.n_program_batches() + own_batch;
         (n_batches > 0).then(|| Self {
             low: amount(stated.quantile(LOW)),
             high: amount(stated.quantile(HIGH)),
             enough: amount(cheapest(stated)),
             n_batches,
+            follows_shortage: false,
         })
     }
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefJob, ClassId, ForecastJob, JobAttributes};
 use tollgate_grid_policies::retry::TaskHistory;
 use tollgate_model::{
-    AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, Probability, Span, TaskId, UserId,
+    AttemptEnding, AttemptId, BookEntry, Instant, JobId, JobSpec, LimitOwners, Probability, Span,
+    TaskId, UserId,
 };
 
 use crate::abandonment::Abandonment;
@@ -36,6 +37,8 @@ pub struct ActiveTask {
     pub(crate) user_estimate: Option<Span>,
     /// The time limit, if any.
     pub time_limit: Option<Span>,
+    /// The owners of its limits.
+    pub(crate) limit_owners: LimitOwners,
     /// The number of the current or last attempt; 0 before the first.
     pub attempt: u32,
     /// The gate's number of that attempt.
@@ -117,6 +120,7 @@ impl ActiveTask {
             attributes: features.context,
             user_estimate: features.request,
             time_limit: submission.options.shortest_limit(),
+            limit_owners: submission.limit_owners(&spec),
             attempt: 0,
             gate_attempt: 0,
             started: None,

@@ -138,6 +138,7 @@ impl Core {
             groups: Vec::new(),
             unpredictable: submission.options.unpredictable,
             time_limit: self.rules.enforced_limit(submission),
+            usage: self.expected_usage(submission),
         };
         let accepted = match answer.admission {
             AdmissionState::Rejected(_) => return answer,
@@ -332,7 +333,7 @@ impl Core {
         let reasons = reasons
             .into_iter()
             .map(|reason| match reason == Reason::NoMemory {
-                true => self.memory_shortage(at),
+                true => self.memory_shortage(),
                 false => RejectReason::Policy(reason),
             });
         reasons.chain(unsure).collect()
@@ -340,14 +341,19 @@ impl Core {
 
     /// Returns that a job asks for more memory than there is, with how much that is: a job takes as many nodes as its memory
     /// needs.
-    fn memory_shortage(&self, at: Instant) -> RejectReason {
-        let view = self.gate.view(at);
-        let of_node = view.min_memory();
-        let most = of_node.map(|memory| memory.saturating_mul(u64::from(view.n_nodes())));
+    fn memory_shortage(&self) -> RejectReason {
+        let most = self.most_memory();
         most.map_or(RejectReason::Policy(Reason::NoMemory), |most| {
             let most = Bytes::new(most);
             RejectReason::Memory { most }
         })
+    }
+
+    /// Returns the memory that a job can have on all nodes, in bytes; None if it is not known.
+    pub(crate) fn most_memory(&self) -> Option<u64> {
+        let n_nodes = self.gate.view(self.now).n_nodes();
+        let of_node = self.memory_per_node();
+        of_node.map(|memory| memory.saturating_mul(u64::from(n_nodes)))
     }
 
     /// Returns the confidence as a further reason, if a job rejected for its budget would fail that

@@ -5,10 +5,11 @@ use tollgate_forecast::{UnpredictableAction, UnpredictableJob};
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_grid_policies::retry::RetryPolicy;
 use tollgate_model::{
-    AttemptReport, Credits, CreditsPerSecond, EvictionCause, Instant, MaintenanceCalendar,
-    Otherwise, Probability, Span,
+    AttemptReport, Credits, CreditsPerSecond, EvictionCause, Instant, JobSpec, LimitOwner,
+    LimitOwners, MaintenanceCalendar, Otherwise, Probability, Span,
 };
 
+use crate::expected_usage::AutoMemory;
 use crate::output::ConfidenceThreshold;
 use crate::resources::{HostOffer, NamedResources};
 use crate::retry_rule::RetryRule;
@@ -234,6 +235,24 @@ impl Submission {
         }
     }
 
+    /// Returns the memory that is set aside for the job, in bytes; None if it has that of its processors.
+    pub(crate) fn booked_memory(&self) -> Option<u64> {
+        let auto = self.options.auto_memory.and_then(|auto| auto.amount);
+        self.memory.or(auto)
+    }
+
+    /// Returns the owners of the limits of the job, whose specification is `spec`.
+    pub(crate) fn limit_owners(&self, spec: &JobSpec) -> LimitOwners {
+        let owners = LimitOwners::of(spec);
+        match self.options.auto_memory {
+            Some(_) => LimitOwners {
+                memory: LimitOwner::Site,
+                ..owners
+            },
+            None => owners,
+        }
+    }
+
     /// Returns the submission of the first tasks of an array alone.
     pub(crate) fn of_first_tasks(&self, n_tasks: u32) -> Self {
         let mut part = self.clone();
@@ -341,6 +360,8 @@ pub struct SubmissionOptions {
     pub give_up: Option<RetryPolicy>,
     /// Its run times and its treatment, if the site found that its run time cannot be predicted.
     pub unpredictable: Option<UnpredictableJob>,
+    /// The memory that the service sets aside, if the user leaves the amount to it; `memory` is then None.
+    pub auto_memory: Option<AutoMemory>,
     /// The tasks of an array that its user cancelled or held before the decision about it.
     pub early: EarlyTasks,
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tollgate_forecast::LearnedHistory;
+use tollgate_forecast::{LearnedHistory, UsageBeliefs};
 use tollgate_gate::{Effect, Gate, GateSnapshot, ProbeScratch, PromiseCorrection, WorkerId};
 use tollgate_model::{Instant, JobId};
 
@@ -29,6 +29,8 @@ pub struct Core {
     pub(crate) gate: Gate,
     pub(crate) jobs: JobTable,
     pub(crate) history: LearnedHistory,
+    /// What jobs use of memory and of processors.
+    pub(crate) usage: UsageBeliefs,
     /// The correction of probabilities that are stated from futures.
     pub(crate) correction: PromiseCorrection,
     /// The digests of the learned records.
@@ -60,6 +62,7 @@ pub struct CoreSnapshot {
     gate: GateSnapshot,
     jobs: JobTable,
     history: LearnedHistory,
+    usage: UsageBeliefs,
     correction: PromiseCorrection,
     /// The digests of the learned records.
     learned_records: BTreeSet<u64>,
@@ -82,6 +85,7 @@ impl Core {
             rules,
             jobs: JobTable::default(),
             history: LearnedHistory::default(),
+            usage: UsageBeliefs::default(),
             correction: PromiseCorrection::default(),
             learned_records: BTreeSet::new(),
             classes: JobClasses::default(),
@@ -174,6 +178,7 @@ impl Core {
             gate: self.gate.save(self.now),
             jobs: self.jobs.clone(),
             history: self.history.clone(),
+            usage: self.usage.clone(),
             correction: self.correction.clone(),
             learned_records: self.learned_records.clone(),
             classes: self.classes.clone(),
@@ -198,6 +203,7 @@ impl Core {
             gate,
             jobs: saved.jobs,
             history: saved.history,
+            usage: saved.usage,
             correction: saved.correction,
             learned_records: saved.learned_records,
             classes: saved.classes,

@@ -75,6 +75,7 @@ impl Core {
     fn learn_runs<'a>(&mut self, runs: impl Iterator<Item = (&'a RunRecord, Option<u64>)>) {
         let mut jobs = Vec::new();
         for (record, array) in runs {
+            self.learn_recorded_usage(record, array);
             let ended = CompletedJob {
                 job: self.classes.add(&JobFacts::from(record)),
                 submit: record.submit,

@@ -31,6 +31,7 @@
 //! | `retry_rule`, `retry` | failed tasks that are tried again, as their users want it |
 //! | `run_record`, `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `active_task`, `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
+//! | `expected_usage` | what jobs use of memory and of processors, and the memory of jobs that leave it to the service |
 //! | `unpredictable_terms`, `unpredictable` | the rule of the site and the treatment of jobs whose run time cannot be predicted |
 //! | `unfinished` | the numbers of unfinished jobs and tasks, of all users and of each |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
@@ -63,6 +64,7 @@ mod early_tasks;
 mod effects;
 mod eviction;
 mod expected_runs;
+mod expected_usage;
 mod follower_ends;
 mod followers;
 mod grant;
@@ -109,6 +111,7 @@ pub use command::{
     Submission, SubmissionOptions,
 };
 pub use desktop_logins::{DesktopChoice, DesktopLogins};
+pub use expected_usage::{AutoMemory, ExpectedUsage};
 pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use output::{

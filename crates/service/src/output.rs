@@ -10,6 +10,7 @@ use tollgate_gate::JobPrediction;
 use tollgate_model::{Credits, Distribution, EvictionCause, Instant, JobSpec, Probability, Span};
 
 use crate::command::Submission;
+use crate::expected_usage::ExpectedUsage;
 use crate::task_ranges::TaskRanges;
 pub use action::EngineAction;
 pub use change::{PromiseAtRisk, PromiseRisk, RowChange, TaskDropCause};
@@ -143,6 +144,8 @@ pub struct SubmitOutcome {
     pub unpredictable: Option<UnpredictableJob>,
     /// The time after which a task is ended, if any.
     pub time_limit: Option<Span>,
+    /// What jobs like it used of memory and of processors.
+    pub usage: ExpectedUsage,
 }
 
 impl SubmitOutcome {

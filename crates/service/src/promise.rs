@@ -116,7 +116,7 @@ impl ActiveTask {
 
     /// Returns the owners of the task's limits.
     pub(crate) const fn limit_owners(&self) -> LimitOwners {
-        LimitOwners::of(&self.spec)
+        self.limit_owners
     }
 
     /// Returns the state of the task that has ended: the gate knows no limits.

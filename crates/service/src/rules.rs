@@ -200,6 +200,6 @@ pub(crate) fn spec(
             drop_late: submission.options.drop_late,
         },
     };
-    let memory = submission.memory.map_or(Bytes::ZERO, Bytes::new);
+    let memory = submission.booked_memory().map_or(Bytes::ZERO, Bytes::new);
     spec.with_memory(memory, memory_per_node.map(Bytes::new))
 }

@@ -28,6 +28,10 @@ pub struct RunRecord {
     pub finish: Instant,
     /// The run time. Positive.
     pub runtime: Span,
+    /// Processor time of all processors together, if it is known.
+    pub cpu: Option<Span>,
+    /// Peak memory in bytes, if it is known.
+    pub peak_memory: Option<u64>,
 }
 
 /// A run of a job of this service that ended with success.

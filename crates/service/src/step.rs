@@ -207,6 +207,7 @@ impl Core {
                 }
                 if let Some(ending) = live.and_then(|live| live.ending) {
                     self.learn_end(key.task(), (ending, work), step);
+                    self.learn_usage(key.task(), (ending, ended));
                 }
                 self.note_finished(key.task(), ended.wall);
                 let is_timeout = ended.killed == Some(KillReason::TimeLimit);

@@ -14,17 +14,20 @@ use crate::command::Submission;
 use crate::core::Core;
 
 impl Core {
-    /// Returns a submission as the site treats it: one whose run time cannot be predicted has the treatment of such jobs.
+    /// Returns a submission as the site treats it: one whose run time cannot be predicted has the treatment of such jobs,
+    /// and one that leaves its memory to the service has an amount if enough is known.
     pub(crate) fn treated<'a>(&self, submission: &'a Submission) -> Cow<'a, Submission> {
         let found = submission
             .options
             .unpredictable
             .or_else(|| self.judge(submission));
-        if found.is_none() {
+        let auto = submission.options.auto_memory;
+        if found.is_none() && auto.is_none() {
             return Cow::Borrowed(submission);
         }
         let mut treated = submission.clone();
         treated.options.unpredictable = found;
+        treated.options.auto_memory = auto.map(|_| self.auto_memory(submission));
         Cow::Owned(treated)
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn earlier_runs(
     let sql =
         "SELECT user, name, program, procs, job.estimate, source = 'user', submit, account, queue,
             attempt.finish, coalesce(work, wall, attempt.finish - attempt.start),
-            EXISTS (SELECT 1 FROM array WHERE array.job = job.id), job.id
+            EXISTS (SELECT 1 FROM array WHERE array.job = job.id), job.id, cpu, peak_memory
         FROM attempt JOIN job ON job.id = attempt.job
         WHERE attempt.status = 'exit 0' AND attempt.finish IS NOT NULL
         ORDER BY attempt.finish DESC LIMIT ?1";
@@ -47,6 +47,9 @@ fn own_run(row: &Row<'_>) -> rusqlite::Result<Option<OwnRun>> {
     let program = row_values::program_of(row, 2)?;
     let is_array: bool = row.get(11)?;
     let job: i64 = row.get(12)?;
+    let procs = row.get(3)?;
+    // What is stored of a job on several hosts is about the first of them, and the hosts are not stored.
+    let is_whole = procs == 1;
     Ok(Some(OwnRun {
         run: RunRecord {
             digest: 0,
@@ -55,11 +58,13 @@ fn own_run(row: &Row<'_>) -> rusqlite::Result<Option<OwnRun>> {
             executable: program.and_then(|program| executable(program.argv.first()?)),
             account: row.get(7)?,
             queue: row.get(8)?,
-            procs: row.get(3)?,
+            procs,
             estimate,
             submit: Instant::from_micros(row.get(6)?),
             finish: Instant::from_micros(row.get(9)?),
             runtime,
+            cpu: row_values::span(row, 13)?.filter(|_| is_whole),
+            peak_memory: row_values::bytes(row, 14)?.filter(|_| is_whole),
         },
         array: is_array.then_some(job.cast_unsigned()),
     }))

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollgate_engine::LaunchScript;
 use tollgate_model::{CreditsPerSecond, Instant, LimitWarning, Otherwise, Span};
-use tollgate_service::{NamedResources, RetryRule, UnpredictableJob};
+use tollgate_service::{AutoMemory, NamedResources, RetryRule, UnpredictableJob};
 
 /// The program of a job: the part of a submission that decisions do not depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct JobProgram {
     pub umask: u32,
     /// Maximum memory, in bytes.
     pub memory: Option<u64>,
+    /// The memory that the service sets aside, if the user leaves the amount to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_memory: Option<AutoMemory>,
     /// The time limit of the request, shown with the job: the decision has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<Span>,

@@ -27,12 +27,11 @@ pub(crate) fn insert_job(
         probability,
         forecast,
     } = DecisionColumns::of(answer, at);
-    let treated = answer.unpredictable.zip(program).map(|(found, program)| {
-        let unpredictable = Some(found);
-        JobProgram {
-            unpredictable,
-            ..program.clone()
-        }
+    let is_treated = answer.unpredictable.is_some() || answer.usage.auto.is_some();
+    let treated = program.filter(|_| is_treated).map(|program| JobProgram {
+        unpredictable: answer.unpredictable,
+        auto_memory: answer.usage.auto,
+        ..program.clone()
     });
     let program = treated.as_ref().or(program);
     let texts = ProgramTexts::of(program).map_err(unwritable)?;
@@ -159,6 +158,9 @@ pub(crate) fn decide(
     )?;
     if let Some(found) = answer.unpredictable {
         change_program(to, job, |program| program.unpredictable = Some(found))?;
+    }
+    if let Some(auto) = answer.usage.auto {
+        change_program(to, job, |program| program.auto_memory = Some(auto))?;
     }
     match verdict.state {
         "rejected" => books::enter_rejected(to, job, at),

@@ -125,6 +125,9 @@ pub(crate) fn render_answer(
     if let Some(run) = &answer.unpredictable {
         writeln!(out, "  note      {}", run.text)?;
     }
+    for advice in answer.usage.iter().flat_map(|usage| &usage.advice) {
+        writeln!(out, "  note      {advice}")?;
+    }
     for offer in answer
         .offers
         .iter()

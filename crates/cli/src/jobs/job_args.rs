@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
+use tollgate_client::typed_amount::TypedMemory;
 use tollgate_client::types::{JobOtherwise, JobRequest, JobSignal};
 use tollgate_frontends::{SubmitOptionError, SubmitPlace, TypedJobParts};
 use tollgate_service::{RetryPolicy, RetryRule};
@@ -28,9 +29,12 @@ pub(crate) struct JobArgs {
     #[arg(long, short = 'n', value_name = "N", value_parser = parse_count::<u32>)]
     pub(crate) procs: Option<u32>,
 
-    /// Maximum memory, as in 2G or 500M
-    #[arg(long, value_name = "SIZE", value_parser = parse::parse_job_memory)]
-    pub(crate) mem: Option<u64>,
+    /// Maximum memory, as in 2G or 500M; `auto` for what jobs like it used
+    ///
+    /// With `auto` the service sets memory aside by the experience with jobs like it. While fewer than three batches of such
+    /// jobs have ended, the job has the memory of its processors, as without --mem.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) mem: Option<TypedMemory>,
 
     /// Keep all processors on one host
     #[arg(long)]
@@ -329,7 +333,8 @@ impl JobArgs {
             error: self.error,
             input: self.input,
             procs: self.procs.unwrap_or(1),
-            memory_bytes: self.mem,
+            memory_bytes: self.mem.and_then(TypedMemory::amount),
+            auto_memory: self.mem == Some(TypedMemory::Auto),
             one_host: self.one_host,
             host: self.on,
             resources: self.gres.unwrap_or_default(),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{LearnRequest, LearnResult, LearnedJob};
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Bytes, Instant, Span};
 use tollgate_trace::{
     ColumnSelection, Finding, ReadOptions, Trace, TraceMetadata, TraceStatus, open,
 };
@@ -198,6 +198,11 @@ impl LearnSummary {
                 submitted_at: format_iso(submit),
                 finished_at: format_iso(finish),
                 run_s: job.runtime.as_secs_f64(),
+                cpu_s: usage
+                    .cpu_time
+                    .filter(|cpu| *cpu > Span::ZERO)
+                    .map(Span::as_secs_f64),
+                peak_memory_bytes: usage.peak_memory.map(Bytes::as_u64),
             };
             jobs.push((finish, learned));
         }

@@ -139,6 +139,9 @@ pub struct SubmitResponse {
     /// Of a job whose run time cannot be predicted: the run times of its class, and its treatment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpredictable: Option<UnpredictableRun>,
+    /// What jobs like it used of memory and of processors. None if none has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageMessage>,
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
@@ -276,6 +279,44 @@ pub struct RunTimeQuantile {
     pub probability: f64,
     /// The run time, in seconds.
     pub run_s: f64,
+}
+
+/// What jobs like one used of memory and of processors, with advice about what to ask for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageMessage {
+    /// Peak memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryUsage>,
+    /// Busy processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<ProcessorUsage>,
+    /// Sentences for its user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
+}
+
+/// The peak memory of jobs like one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryUsage {
+    /// One in ten used less.
+    pub low_bytes: u64,
+    /// One in ten used more.
+    pub high_bytes: u64,
+    /// What `auto_memory` sets aside once enough jobs like it have ended.
+    pub enough_bytes: u64,
+    /// Number of batches of jobs like it that ended.
+    pub batches: u32,
+}
+
+/// How many processors jobs like one kept busy on average.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessorUsage {
+    /// One in ten kept fewer busy.
+    pub low: f64,
+    /// One in ten kept more busy.
+    pub high: f64,
+    /// Number of batches of jobs like it that ended.
+    pub batches: u32,
 }
 
 /// The run times of a class that cannot be predicted, and how the site treats a job of it.

@@ -104,9 +104,12 @@ pub struct JobDetails {
     /// Whether the job may run again from its start after it was lost.
     #[serde(default, skip_serializing_if = "is_false")]
     pub requeue: bool,
-    /// Maximum memory, if the job names one.
+    /// Maximum memory, if the job names one; of a job with `auto_memory` what is set aside for it, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Whether the service sets aside memory by what jobs like it used.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub auto_memory: bool,
     /// Instant of the submission.
     pub submitted_at: String,
     /// Run time that the decision assumed.

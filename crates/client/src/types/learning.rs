@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MAX_SPAN_S, MIN_SPAN_S};
-use crate::whole_number::whole;
+use crate::whole_number::{optional_whole, whole};
 
 /// Records of earlier jobs to learn from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +50,17 @@ pub struct LearnedJob {
     /// Run time. Positive.
     #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
     pub run_s: f64,
+    /// Processor time of all processors together, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_SPAN_S, max = MAX_SPAN_S))]
+    pub cpu_s: Option<f64>,
+    /// Peak memory, if it is known.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "optional_whole"
+    )]
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// The result of learning from records.

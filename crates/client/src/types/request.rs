@@ -77,6 +77,9 @@ pub struct JobRequest {
     )]
     #[schemars(range(min = MIN_JOB_MEMORY))]
     pub memory_bytes: Option<u64>,
+    /// Whether the service sets aside memory by what jobs like it used. Not with `memory_bytes`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_memory: bool,
     /// Whether all processors have to be on one host. Only under policies that choose hosts, as `plan`.
     #[serde(default)]
     pub one_host: bool,

@@ -166,6 +166,7 @@ fn submit(controller: &ControllerHandle, bytes: usize) {
     };
     let submission = submission(FLOODER, held, None);
     let program = Box::new(JobProgram {
+        auto_memory: None,
         unpredictable: None,
         give_up: None,
         argv: vec!["true".to_owned()],

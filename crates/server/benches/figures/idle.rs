@@ -171,6 +171,7 @@ fn end(job: u64, at: Instant) -> ServiceCommand {
 
 pub(crate) fn program() -> JobProgram {
     JobProgram {
+        auto_memory: None,
         unpredictable: None,
         give_up: None,
         argv: ["./simulate", "--steps", "10000", "input.dat"]

@@ -37,6 +37,17 @@ pub(super) fn dropped_sentence(job: &JobDetails) -> Option<String> {
     ))
 }
 
+/// Returns the sentence about the memory of a job whose user leaves it to the service.
+pub(super) fn auto_memory_sentence(job: &JobDetails) -> Option<String> {
+    job.auto_memory.then(|| match job.memory_bytes.map(Bytes::new) {
+        Some(memory) => format!(
+            "{} of memory are set aside for it, by what jobs like it used",
+            memory.in_unit()
+        ),
+        None => "it has the memory of its processors: too few jobs like it have ended to choose another amount".to_owned(),
+    })
+}
+
 /// Returns the sentence about an exception from the share of the job's user.
 pub(super) fn grant_sentence(at: Instant, by: &str, reason: &str) -> String {
     format!(

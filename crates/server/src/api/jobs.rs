@@ -20,8 +20,9 @@ use super::array_tasks::with_outlook;
 use super::convert;
 use super::error::ApiError;
 use super::explain::{
-    PredecessorEnd, QueueingEngine, attempt_sentences, cause_sentence, dropped_sentence,
-    eviction_sentences, explanation_sentences, failed_predecessor, grant_sentence,
+    PredecessorEnd, QueueingEngine, attempt_sentences, auto_memory_sentence, cause_sentence,
+    dropped_sentence, eviction_sentences, explanation_sentences, failed_predecessor,
+    grant_sentence,
 };
 use super::job_selector::JobSelector;
 use super::repeat::{KeyedPeer, receive};
@@ -189,6 +190,7 @@ pub(super) async fn explain(
         words: explanation_sentences(&job, task_outlook.as_ref(), predecessor, queueing.as_ref())
             .into_iter()
             .chain(job.unpredictable.as_ref().map(|run| run.text.clone()))
+            .chain(auto_memory_sentence(&job))
             .chain(attempt_sentences(&attempts))
             .chain(eviction_sentences(&evictions, &abandonments))
             .chain(granted)

@@ -79,6 +79,8 @@ fn run_record(job: &LearnedJob, user: u32) -> Result<RunRecord, ApiError> {
         submit,
         finish,
         runtime,
+        cpu: convert::span("cpu_s", job.cpu_s)?,
+        peak_memory: job.peak_memory_bytes,
     })
 }
 
@@ -119,6 +121,8 @@ mod tests {
 
     fn job(id: &str, user: &str) -> LearnedJob {
         LearnedJob {
+            cpu_s: None,
+            peak_memory_bytes: None,
             id: id.to_owned(),
             user: Some(user.to_owned()),
             name: "simulate".to_owned(),

@@ -8,7 +8,7 @@ use axum::{Extension, Json};
 use tokio::sync::oneshot;
 use tollgate_client::types::{ResubmitRequest, SubmitResponse};
 use tollgate_gate::OnEviction;
-use tollgate_service::{ArraySpec, Submission, SubmissionOptions, TaskRanges};
+use tollgate_service::{ArraySpec, AutoMemory, Submission, SubmissionOptions, TaskRanges};
 use tollgate_store::{JobFilter, JobProgram, JobRow, StoredProgram};
 
 use super::convert;
@@ -65,6 +65,7 @@ pub(super) async fn resubmit(
             begin: None,
             claim_key: None,
             unpredictable: None,
+            auto_memory: program.auto_memory.map(|_| AutoMemory::default()),
             ..program
         }),
         reply,

@@ -245,6 +245,7 @@ mod tests {
     /// Returns a submission by `user` with an environment of `bytes` bytes.
     fn submit(user: u32, bytes: usize) -> ControllerRequest {
         let program = JobProgram {
+            auto_memory: None,
             unpredictable: None,
             give_up: None,
             argv: vec!["true".to_owned()],

@@ -224,6 +224,8 @@ fn running_job_is_forecast_from_its_work() {
 /// Returns records of `count` jobs of the class that needed a tenth of their estimate.
 fn records(count: u64) -> Vec<RunRecord> {
     let record = |n: u64| RunRecord {
+        cpu: None,
+        peak_memory: None,
         digest: n,
         user: submission("class", 1).user,
         name: "class".to_owned(),

@@ -69,6 +69,7 @@ mod terminal;
 mod time_limits;
 mod unpredictable;
 mod unpromised;
+mod usage;
 mod wait_causes;
 mod whole_system;
 mod workers;

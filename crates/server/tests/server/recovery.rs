@@ -86,6 +86,7 @@ fn plan(
 ) -> SubmissionOptions {
     let need = DependencyCondition::Success;
     SubmissionOptions {
+        auto_memory: None,
         unpredictable: Default::default(),
         give_up: None,
         array: tasks.map(|last| ArraySpec {
@@ -294,6 +295,7 @@ impl RecoveryService {
             .collect();
         let step = self.core.step(self.now, &commands);
         let program = JobProgram {
+            auto_memory: None,
             unpredictable: Default::default(),
             give_up: None,
             argv: vec!["true".to_owned()],

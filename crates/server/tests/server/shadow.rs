@@ -57,6 +57,7 @@ fn plan(action: &UserAction, job: u64) -> SubmissionOptions {
         condition: DependencyCondition::AnyEnd,
     });
     SubmissionOptions {
+        auto_memory: None,
         unpredictable: Default::default(),
         give_up: None,
         array: tasks.map(|tasks| ArraySpec {

@@ -274,6 +274,9 @@ impl ShadowPolicy {
             submission.retry,
             floor,
         );
+        if let Some(pair) = self.jobs.get_mut(&key) {
+            pair.limit_owners = submission.limit_owners(spec);
+        }
     }
 
     /// Submits a claimed quote on paper, with the time left until its deadline.
@@ -290,6 +293,9 @@ impl ShadowPolicy {
         self.simulation.note_request(self.now, &spec, 1);
         let forecast = *live.forecast.distribution();
         self.probe_and_submit(key, spec, forecast, OnEviction::Fail, 0);
+        if let Some(pair) = self.jobs.get_mut(&key) {
+            pair.limit_owners = live.limit_owners();
+        }
     }
 
     /// Takes over a job that is older than the shadow.
@@ -312,6 +318,7 @@ impl ShadowPolicy {
         self.probe_and_submit(key, spec, forecast, OnEviction::Requeue, 0);
         if let Some(pair) = self.jobs.get_mut(&key) {
             pair.counts = false;
+            pair.limit_owners = live.limit_owners();
             pair.ran_before = before;
             pair.runtime = live
                 .started

@@ -202,6 +202,7 @@ fn user_id(name: &str) -> Option<u32> {
 /// Returns the fields of a job that no scheduler is asked for.
 fn nothing_known() -> JobDetails {
     JobDetails {
+        auto_memory: false,
         unpredictable: None,
         id: 0,
         task: None,

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use tollgate_client::ApiClient;
+use tollgate_client::typed_amount::TypedMemory;
 use tollgate_client::types::JobRequest;
 use tollgate_frontends::SubmitPlace;
 use tollgate_session::{JobShell, JobShellError, JobShellUser, SessionFolder, TerminalEnd};
@@ -128,7 +129,7 @@ fn request(args: &SessionShellArgs, shell: &JobShell) -> Result<JobRequest, CliF
     let name = name.rsplit('/').next().unwrap_or(name);
     let job = JobArgs {
         procs: args.procs,
-        mem: args.mem,
+        mem: args.mem.map(TypedMemory::Amount),
         time_limit: args.time.map(TypedSpan::from_secs),
         signal: None,
         one_host: args.one_host,

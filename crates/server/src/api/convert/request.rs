@@ -16,8 +16,8 @@ use tollgate_model::{
     Credits, CreditsPerSecond, Instant, LimitWarning, Otherwise, Span, WarningSignal,
 };
 use tollgate_service::{
-    ArraySpec, DependencyCondition, EarlyTasks, JobDependency, NamedResources, RetryPolicy,
-    RetryRule, Submission, SubmissionOptions,
+    ArraySpec, AutoMemory, DependencyCondition, EarlyTasks, JobDependency, NamedResources,
+    RetryPolicy, RetryRule, Submission, SubmissionOptions,
 };
 use tollgate_store::{JobProgram, RepeatOptions};
 
@@ -101,6 +101,7 @@ fn submission_options(
     });
     Ok(SubmissionOptions {
         unpredictable: None,
+        auto_memory: request.auto_memory.then(AutoMemory::default),
         array,
         partial: request.partial,
         dependencies: after,
@@ -420,6 +421,7 @@ pub(in crate::api) fn program(
         append: request.append,
         umask: request.umask,
         memory: request.memory_bytes,
+        auto_memory: request.auto_memory.then(AutoMemory::default),
         time_limit,
         signal,
         notify: request.notify,
@@ -509,6 +511,12 @@ fn check_program(request: &JobRequest) -> Result<(), ApiError> {
     }
     if let Some(Err(error)) = request.memory_bytes.map(check_job_memory) {
         return Err(ApiError::refused_field("memory_bytes", &error.to_string()));
+    }
+    if request.auto_memory && request.memory_bytes.is_some() {
+        return Err(ApiError::field(
+            "auto_memory",
+            "no amount in memory_bytes besides",
+        ));
     }
     let script = request.script.as_ref();
     if script.is_some_and(|text| text.len() > MAX_SCRIPT_BYTES) {

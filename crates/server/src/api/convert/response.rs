@@ -6,15 +6,15 @@ use jiff::Timestamp;
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     AccountEntry, ArrayStatus, BrokenPromiseCause, ForecastDoubt, ForecastPart, JobDecision,
-    JobDetails, JobEstimateSource, JobForecast, JobOffer, JobSignal, OfferChange, PromiseOutcome,
-    ReasonMessage, RunTimeBelief, RunTimeQuantile, SubmitResponse, TaskRangeDecision,
-    UnpredictableRun, WaitReason, WireWord,
+    JobDetails, JobEstimateSource, JobForecast, JobOffer, JobSignal, MemoryUsage, OfferChange,
+    ProcessorUsage, PromiseOutcome, ReasonMessage, RunTimeBelief, RunTimeQuantile, SubmitResponse,
+    TaskRangeDecision, UnpredictableRun, UsageMessage, WaitReason, WireWord,
 };
 use tollgate_model::distribution::LEVELS;
 use tollgate_model::{BookEntry, BreakCause, Credits, Instant, LimitWarning, Span};
 use tollgate_service::{
-    AdmissionState, BeliefBasis, Doubt, EstimateSource, JobPrediction, OfferAxis, UnpredictableJob,
-    WaitCause,
+    AdmissionState, BeliefBasis, Doubt, EstimateSource, ExpectedUsage, JobPrediction, OfferAxis,
+    UnpredictableJob, WaitCause,
 };
 use tollgate_store::{JobProgram, JobRow};
 
@@ -69,6 +69,7 @@ pub(in crate::api) fn submit_response(
         forecast_doubt: forecast_doubt(&answer.basis),
         run_time: Some(run_time_belief(answer)),
         unpredictable: answer.unpredictable.as_ref().map(unpredictable_run),
+        usage: usage_message(&answer.usage),
         expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
             .offers
@@ -191,6 +192,25 @@ fn unpredictable_run(found: &UnpredictableJob) -> UnpredictableRun {
     }
 }
 
+fn usage_message(usage: &ExpectedUsage) -> Option<UsageMessage> {
+    let message = UsageMessage {
+        memory: usage.memory.map(|memory| MemoryUsage {
+            low_bytes: memory.low.as_u64(),
+            high_bytes: memory.high.as_u64(),
+            enough_bytes: memory.enough.as_u64(),
+            batches: memory.n_batches,
+        }),
+        processors: usage.processors.map(|processors| ProcessorUsage {
+            low: processors.low,
+            high: processors.high,
+            batches: processors.n_batches,
+        }),
+        advice: usage.advice(),
+    };
+    let is_known = message.memory.is_some() || message.processors.is_some();
+    (is_known || !message.advice.is_empty()).then_some(message)
+}
+
 /// Returns the forecast for a job.
 pub(in crate::api) fn job_forecast(prospect: &JobPrediction) -> JobForecast {
     JobForecast {
@@ -241,6 +261,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
     let time_limit_s = time_limit.map(Span::as_secs_f64);
     let signal = program.as_ref().and_then(|program| program.signal);
     let memory_bytes = program.as_ref().and_then(|program| program.memory);
+    let auto_memory = program.as_ref().and_then(|program| program.auto_memory);
     let begin = program.as_ref().and_then(|program| program.begin);
     let give_up = program.as_ref().and_then(|program| program.give_up.clone());
     let retries = program
@@ -279,7 +300,8 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         one_host: options.one_host,
         requested_host: options.host,
         requeue: options.requeue,
-        memory_bytes,
+        memory_bytes: memory_bytes.or(auto_memory.and_then(|auto| auto.amount)),
+        auto_memory: auto_memory.is_some(),
         submitted_at: format_iso(row.submit),
         estimate_s: row.estimate.as_secs_f64(),
         estimate_source: WireWord::from_key(&row.source),

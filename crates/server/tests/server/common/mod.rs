@@ -220,6 +220,7 @@ pub(crate) fn submission(name: &str, estimate_s: i64) -> Submission {
 
 pub(crate) fn program(words: &[&str]) -> JobProgram {
     JobProgram {
+        auto_memory: None,
         unpredictable: Default::default(),
         give_up: None,
         argv: words.iter().map(|&word| word.to_owned()).collect(),

@@ -212,6 +212,7 @@ impl ServiceSimulation {
             _ => Otherwise::Reject,
         };
         SubmissionOptions {
+            auto_memory: None,
             unpredictable: Default::default(),
             give_up: None,
             array,
