@@ -27,8 +27,10 @@ __all__ = [
     "JobOutput",
     "JobSignal",
     "JobTurn",
+    "MemoryUsage",
     "NodeList",
     "NodeStatus",
+    "ProcessorUsage",
     "ReasonMessage",
     "ResourceStatus",
     "RiskCount",
@@ -45,6 +47,7 @@ __all__ = [
     "TaskRuns",
     "TasksOutlook",
     "UnpredictableRun",
+    "UsageMessage",
     "WaitMessage",
     "WorkerStatus",
 ]
@@ -217,7 +220,9 @@ class JobDetails:
     requeue: bool = False
     """Whether the job may run again from its start after it was lost."""
     memory_bytes: int | None = None
-    """Maximum memory, if the job names one."""
+    """Maximum memory, if the job names one; of a job with `auto_memory` what is set aside for it, if that is known."""
+    auto_memory: bool = False
+    """Whether the service sets aside memory by what jobs like it used."""
     time_limit_s: float | None = None
     """Time limit of the request."""
     signal: JobSignal | None = None
@@ -426,6 +431,20 @@ class JobTurn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemoryUsage:
+    """The peak memory of jobs like one."""
+
+    low_bytes: int
+    """One in ten used less."""
+    high_bytes: int
+    """One in ten used more."""
+    enough_bytes: int
+    """The amount that `auto_memory` sets aside once enough jobs like it have ended."""
+    batches: int
+    """Number of batches of jobs like it that ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeList:
     """The nodes and workers of the service."""
 
@@ -453,6 +472,18 @@ class NodeStatus:
     """Number of tasks on the node."""
     worker: str | None = None
     """Name of its worker; none for a node of the service's host."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessorUsage:
+    """How many processors jobs like one kept busy on average."""
+
+    low: float
+    """One in ten kept fewer busy."""
+    high: float
+    """One in ten kept more busy."""
+    batches: int
+    """Number of batches of jobs like it that ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -710,6 +741,8 @@ class SubmitResponse:
     """The run time that is expected, with its evidence: for other clusters, which may know more of jobs like it."""
     unpredictable: UnpredictableRun | None = None
     """Of a job whose run time cannot be predicted: the run times of its class, and its treatment."""
+    usage: UsageMessage | None = None
+    """The use of memory and of processors by jobs like it. None if none has ended."""
     expected_start_at: datetime | None = None
     """Expected start, or the start if the job has started."""
     latest_start_at: datetime | None = None
@@ -821,6 +854,18 @@ class UnpredictableRun:
     """The treatment: `none`, `no-promise`, `dedicated`, or `limit:4h` for a job that is ended after four hours."""
     text: str
     """The same as a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageMessage:
+    """The use of memory and of processors by jobs like one, with advice about the amounts to ask for."""
+
+    memory: MemoryUsage | None = None
+    """Peak memory."""
+    processors: ProcessorUsage | None = None
+    """Busy processors."""
+    advice: tuple[str, ...] = ()
+    """Sentences for its user."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ pub fn parse_job_memory(words: &str) -> Result<u64, String> {
 pub enum TypedMemory {
     /// This amount in bytes, at least a megabyte.
     Amount(u64),
-    /// What jobs like it used, as the service knows.
+    /// The amount by experience with jobs like it.
     Auto,
 }
 

@@ -1,7 +1,7 @@
-//! Beliefs about what jobs use of memory and of processors.
+//! Beliefs about the memory that jobs use, and about the processors that they keep busy.
 //!
-//! They come from the model of run times, where an amount takes the place of a time: a mebibyte that of a second, and a
-//! thousandth of a busy processor too. So levels, batches and corrections are those of run times. Requested processors
+//! They come from the model of run times, where an amount takes the place of a time. A mebibyte takes that of a second, and
+//! a thousandth of a busy processor too. So levels, batches and corrections are those of run times. Requested processors
 //! are to busy ones as a requested time is to a run time. An amount teaches when its job ends.
 
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,8 @@ pub struct UsageForecast<T> {
     pub enough: T,
     /// Number of batches of jobs of the same user and program that ended.
     pub n_batches: u32,
-    /// Whether the last run of the program ran short of it.
-    pub follows_shortage: bool,
+    /// The amount that was too little for the last run of the program, if so.
+    pub shortage: Option<T>,
 }
 
 /// The run time from which on processor time says how many processors a job keeps busy.
@@ -133,7 +133,7 @@ impl UsageBeliefs {
                 low: known.low.max(*shortage),
                 high: known.high.max(*shortage),
                 enough: known.enough.max(shortage.times(AFTER_SHORTAGE)),
-                follows_shortage: true,
+                shortage: Some(*shortage),
                 ..known
             },
             None => known,
@@ -144,7 +144,7 @@ impl UsageBeliefs {
                 high: shortage.times(AFTER_SHORTAGE),
                 enough: shortage.times(AFTER_SHORTAGE),
                 n_batches: 0,
-                follows_shortage: true,
+                shortage: Some(shortage),
             })
         })
     }
@@ -167,13 +167,13 @@ impl<T> UsageForecast<T> {
             high: amount(stated.quantile(HIGH)),
             enough: amount(cheapest(stated)),
             n_batches,
-            follows_shortage: false,
+            shortage: None,
         })
     }
 }
 
-/// Returns the amount with the least expected use, after Tovar et al., *A job sizing strategy for high-throughput
-/// scientific workflows* (2018): what is set aside for a job, and for its repetition if it needs more.
+/// Returns the amount with the least expected use: of a job, and of its repetition if it needs more. After Tovar et al., *A
+/// job sizing strategy for high-throughput scientific workflows* (2018).
 fn cheapest(stated: &Distribution) -> Span {
     let amounts = SUFFICIENT.map(|level| (level, stated.quantile(level)));
     let expected = |&(level, amount): &(Probability, Span)| {
@@ -186,8 +186,8 @@ fn cheapest(stated: &Distribution) -> Span {
     cheapest.map_or(Span::ZERO, |&(_, amount)| amount)
 }
 
-/// Returns a job without a request. What jobs ask for says nothing of their memory that what they used before does not:
-/// on LANL-CM5 the bound at .99 is 2.46 times what was used with requests, and 2.43 times without.
+/// Returns a job without a request: with the requested memory beliefs are no better. On LANL-CM5 the bound at .99 is
+/// 2.46 times the used memory with requests, and 2.43 times without.
 fn memory_job(job: &BeliefJob) -> BeliefJob {
     BeliefJob {
         request: None,

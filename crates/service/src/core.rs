@@ -29,7 +29,7 @@ pub struct Core {
     pub(crate) gate: Gate,
     pub(crate) jobs: JobTable,
     pub(crate) history: LearnedHistory,
-    /// What jobs use of memory and of processors.
+    /// The experience with the use of memory and of processors.
     pub(crate) usage: UsageBeliefs,
     /// The correction of probabilities that are stated from futures.
     pub(crate) correction: PromiseCorrection,

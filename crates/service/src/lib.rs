@@ -31,7 +31,7 @@
 //! | `retry_rule`, `retry` | failed tasks that are tried again, as their users want it |
 //! | `run_record`, `learning` | what is learned from the ends of jobs and from records, and beliefs taken anew |
 //! | `active_task`, `jobs`, `task_ranges` | the unfinished jobs, and sets of task numbers |
-//! | `expected_usage` | what jobs use of memory and of processors, and the memory of jobs that leave it to the service |
+//! | `expected_usage`, `usage` | the memory and the busy processors of jobs, and the memory of jobs that leave it to the service |
 //! | `unpredictable_terms`, `unpredictable` | the rule of the site and the treatment of jobs whose run time cannot be predicted |
 //! | `unfinished` | the numbers of unfinished jobs and tasks, of all users and of each |
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
@@ -97,6 +97,7 @@ mod task_ranges;
 mod unfinished;
 mod unpredictable;
 mod unpredictable_terms;
+mod usage;
 mod wait_cause;
 mod work;
 mod workers;

@@ -144,7 +144,7 @@ pub struct SubmitOutcome {
     pub unpredictable: Option<UnpredictableJob>,
     /// The time after which a task is ended, if any.
     pub time_limit: Option<Span>,
-    /// What jobs like it used of memory and of processors.
+    /// The use of memory and of processors by jobs like it.
     pub usage: ExpectedUsage,
 }
 

@@ -14,8 +14,8 @@ use crate::command::Submission;
 use crate::core::Core;
 
 impl Core {
-    /// Returns a submission as the site treats it: one whose run time cannot be predicted has the treatment of such jobs,
-    /// and one that leaves its memory to the service has an amount if enough is known.
+    /// Returns a submission as the site treats it. One whose run time cannot be predicted has the treatment of such jobs. One
+    /// that leaves its memory to the service has an amount if enough is known.
     pub(crate) fn treated<'a>(&self, submission: &'a Submission) -> Cow<'a, Submission> {
         let found = submission
             .options

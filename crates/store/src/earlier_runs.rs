@@ -48,7 +48,7 @@ fn own_run(row: &Row<'_>) -> rusqlite::Result<Option<OwnRun>> {
     let is_array: bool = row.get(11)?;
     let job: i64 = row.get(12)?;
     let procs = row.get(3)?;
-    // What is stored of a job on several hosts is about the first of them, and the hosts are not stored.
+    // The stored use of a job on several hosts is that on the first of them, and the hosts are not stored.
     let is_whole = procs == 1;
     Ok(Some(OwnRun {
         run: RunRecord {

@@ -139,7 +139,7 @@ pub struct SubmitResponse {
     /// Of a job whose run time cannot be predicted: the run times of its class, and its treatment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpredictable: Option<UnpredictableRun>,
-    /// What jobs like it used of memory and of processors. None if none has ended.
+    /// The use of memory and of processors by jobs like it. None if none has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageMessage>,
     /// The forecast for the job.
@@ -281,7 +281,7 @@ pub struct RunTimeQuantile {
     pub run_s: f64,
 }
 
-/// What jobs like one used of memory and of processors, with advice about what to ask for.
+/// The use of memory and of processors by jobs like one, with advice about the amounts to ask for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageMessage {
     /// Peak memory.
@@ -302,7 +302,7 @@ pub struct MemoryUsage {
     pub low_bytes: u64,
     /// One in ten used more.
     pub high_bytes: u64,
-    /// What `auto_memory` sets aside once enough jobs like it have ended.
+    /// The amount that `auto_memory` sets aside once enough jobs like it have ended.
     pub enough_bytes: u64,
     /// Number of batches of jobs like it that ended.
     pub batches: u32,

@@ -1,4 +1,4 @@
-//! What is believed of the memory and the busy processors of jobs.
+//! Beliefs about the memory and the busy processors of jobs.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -217,7 +217,7 @@ fn program_that_never_ran_has_no_forecast() {
 }
 
 #[test]
-fn bounds_close_around_what_a_program_uses() {
+fn bounds_close_around_the_use_of_a_program() {
     let width = |n| {
         let (beliefs, now) = experience(n, |run| 300.0 + 15.0 * (run % 4) as f64);
         let known = beliefs.memory(&job(), now).expect("the program ran");
@@ -240,7 +240,7 @@ fn bounds_close_around_what_a_program_uses() {
 }
 
 #[test]
-fn shortage_of_memory_doubles_what_is_enough_until_a_run_succeeds() {
+fn shortage_of_memory_doubles_the_sufficient_amount_until_a_run_succeeds() {
     let (mut beliefs, now) = experience(6, |_| 300.0);
     let limit = mebibytes(4096.0).unwrap();
     beliefs.learn_shortage(&job(), limit, now);

@@ -1,4 +1,4 @@
-//! What jobs use of memory and of processors: learned at their ends, said in answers, and set aside for jobs that leave
+//! The use of memory and of processors: learned at their ends, said in answers, and set aside for jobs that leave
 //! their memory to the service.
 
 use tollgate_gate::OnEviction;
@@ -126,7 +126,7 @@ fn advice(answer: &SubmitOutcome) -> String {
 }
 
 #[test]
-fn user_hears_what_jobs_like_it_used_where_the_job_asks_for_much_more_or_less() {
+fn answer_compares_the_requested_memory_with_that_of_earlier_runs() {
     let mut site = Site::experienced();
     let much = site.quote(&job("sim", 1, Some(5 * GIB)));
     assert_eq!(much.spec.procs, 3, "its memory takes three nodes");
@@ -161,7 +161,7 @@ fn user_hears_what_jobs_like_it_used_where_the_job_asks_for_much_more_or_less() 
 }
 
 #[test]
-fn user_hears_how_many_processors_jobs_like_it_kept_busy() {
+fn answer_compares_the_requested_processors_with_busy_ones() {
     let mut site = Site::new();
     for _ in 0..8 {
         site.run(job("sim", 3, None), 300 * MIB, false);
@@ -200,7 +200,7 @@ fn memory_is_set_aside_by_experience_once_there_is_enough() {
 }
 
 #[test]
-fn lack_of_memory_doubles_what_is_set_aside_and_breaks_the_promise_of_the_site() {
+fn lack_of_memory_doubles_the_amount_and_breaks_the_promise_of_the_site() {
     let mut site = Site::experienced();
     assert!(site.set_aside().unwrap() < 2 * GIB);
     let answer = site.quote(&auto("sim"));
@@ -217,7 +217,7 @@ fn lack_of_memory_doubles_what_is_set_aside_and_breaks_the_promise_of_the_site()
     assert_eq!(site.quote(&auto("sim")).spec.procs, 2);
     let own = site.quote(&job("sim", 1, None));
     assert!(
-        advice(&own).contains("had 2.0 GiB, and that was too little"),
+        advice(&own).contains("had 2.0 GiB of memory, and that was too little: without"),
         "{}",
         advice(&own)
     );
@@ -232,7 +232,7 @@ fn lack_of_memory_doubles_what_is_set_aside_and_breaks_the_promise_of_the_site()
 }
 
 #[test]
-fn records_teach_what_jobs_used() {
+fn records_teach_the_use_of_jobs() {
     let mut site = Site::new();
     let user = submission("sim", 1).user;
     let at = |day: i64| tollgate_model::Instant::from_secs(-86_400 * day);
@@ -259,7 +259,7 @@ fn records_teach_what_jobs_used() {
 }
 
 #[test]
-fn state_is_restored_with_what_jobs_used() {
+fn state_is_restored_with_the_use_of_jobs() {
     let mut site = Site::experienced();
     let before = site.set_aside();
     let saved = postcard::to_allocvec(&site.driver.core.save()).unwrap();
