@@ -41,12 +41,12 @@ fn auto(name: &str) -> Submission {
 }
 
 /// A site of three nodes with 2 GiB each.
-struct Site {
+struct UsageSite {
     driver: CoreDriver,
     n_jobs: u64,
 }
 
-impl Site {
+impl UsageSite {
     fn new() -> Self {
         Self {
             driver: CoreDriver::with_node_memory(&rules("plan", Market::None), Some(2 * GIB)),
@@ -127,7 +127,7 @@ fn advice(answer: &SubmitOutcome) -> String {
 
 #[test]
 fn answer_compares_the_requested_memory_with_that_of_earlier_runs() {
-    let mut site = Site::experienced();
+    let mut site = UsageSite::experienced();
     let much = site.quote(&job("sim", 1, Some(5 * GIB)));
     assert_eq!(much.spec.procs, 3, "its memory takes three nodes");
     let known = much.usage.memory.unwrap();
@@ -162,7 +162,7 @@ fn answer_compares_the_requested_memory_with_that_of_earlier_runs() {
 
 #[test]
 fn answer_compares_the_requested_processors_with_busy_ones() {
-    let mut site = Site::new();
+    let mut site = UsageSite::new();
     for _ in 0..8 {
         site.run(job("sim", 3, None), 300 * MIB, false);
     }
@@ -182,7 +182,7 @@ fn answer_compares_the_requested_processors_with_busy_ones() {
 
 #[test]
 fn memory_is_set_aside_by_experience_once_there_is_enough() {
-    let mut site = Site::new();
+    let mut site = UsageSite::new();
     for n_runs in 0..8 {
         let set_aside = site.set_aside();
         assert_eq!(set_aside.is_some(), n_runs >= 3, "after {n_runs} runs");
@@ -201,7 +201,7 @@ fn memory_is_set_aside_by_experience_once_there_is_enough() {
 
 #[test]
 fn lack_of_memory_doubles_the_amount_and_breaks_the_promise_of_the_site() {
-    let mut site = Site::experienced();
+    let mut site = UsageSite::experienced();
     assert!(site.set_aside().unwrap() < 2 * GIB);
     let answer = site.quote(&auto("sim"));
     assert!(matches!(answer.admission, AdmissionState::Accepted { .. }));
@@ -233,7 +233,7 @@ fn lack_of_memory_doubles_the_amount_and_breaks_the_promise_of_the_site() {
 
 #[test]
 fn records_teach_the_use_of_jobs() {
-    let mut site = Site::new();
+    let mut site = UsageSite::new();
     let user = submission("sim", 1).user;
     let at = |day: i64| tollgate_model::Instant::from_secs(-86_400 * day);
     let record = |day: i64| RunRecord {
@@ -260,7 +260,7 @@ fn records_teach_the_use_of_jobs() {
 
 #[test]
 fn state_is_restored_with_the_use_of_jobs() {
-    let mut site = Site::experienced();
+    let mut site = UsageSite::experienced();
     let before = site.set_aside();
     let saved = postcard::to_allocvec(&site.driver.core.save()).unwrap();
     let saved = postcard::from_bytes(&saved).unwrap();
