@@ -455,6 +455,11 @@ impl Gate {
                 incarnation: epoch,
                 in_use,
             } => self.worker_in_use(now, worker, epoch, in_use),
+            GateInput::WorkerSlowed {
+                worker,
+                incarnation,
+                slowdown,
+            } => self.worker_slowed(now, (worker, incarnation), slowdown),
             GateInput::Drain { worker, drained } => self.drain(now, worker, drained),
             GateInput::Cancel { job } => self.cancel(now, job, effects),
             GateInput::Split { job, first } => self.split(now, job, first),

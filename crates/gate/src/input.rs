@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{
-    EvictionCause, HostTerms, Instant, JobId, JobSpec, LimitOwner, NodeId, NodeRange, RuntimeBelief,
+    EvictionCause, HostSlowdown, HostTerms, Instant, JobId, JobSpec, LimitOwner, NodeId, NodeRange,
+    RuntimeBelief,
 };
 
 /// A worker: a process that offers nodes, for as long as one of its incarnations lasts.
@@ -117,6 +118,15 @@ pub enum GateInput {
         incarnation: u32,
         /// Why no other job starts there; None if it is free for tasks.
         in_use: Option<EvictionCause>,
+    },
+    /// Load that is not of jobs slows a worker's host, or slows it no longer. Tasks that run there go on.
+    WorkerSlowed {
+        /// The worker.
+        worker: WorkerId,
+        /// The number of its incarnation.
+        incarnation: u32,
+        /// How much longer work takes there.
+        slowdown: HostSlowdown,
     },
     /// A worker vanished, with all tasks that ran on it.
     WorkerLost {

@@ -182,6 +182,7 @@ impl Simulation {
             | GateInput::TaskEnded { .. }
             | GateInput::WorkerUp { .. }
             | GateInput::WorkerCloses { .. }
+            | GateInput::WorkerSlowed { .. }
             | GateInput::Split { .. }
             | GateInput::Shrink { .. }
             | GateInput::Hold { .. }

@@ -3,6 +3,7 @@
 //! | module | words |
 //! |---|---|
 //! | [`speed`] | [`NodeSpeed`], [`MachineSpeeds`], [`SpeedList`]: how fast nodes are |
+//! | [`slowdown`] | [`HostSlowdown`], [`WorkProgress`]: hosts that others load, and the work done there |
 //! | [`time`] | [`Instant`], [`Span`]: integer microseconds |
 //! | [`memory`] | [`Bytes`]: whole bytes, and how they are typed |
 //! | [`money`] | [`Credits`], [`CreditsPerSecond`]: fixed-point |
@@ -47,6 +48,7 @@ pub mod outcome;
 pub mod power;
 pub mod report_bounds;
 pub mod resources;
+pub mod slowdown;
 pub mod speed;
 pub mod time;
 pub mod warning;
@@ -77,6 +79,7 @@ pub use resources::{
     HostNameIndex, HostTerms, MAX_DEVICES, MAX_RESOURCES, PlacementNeeds, ResourceCounts,
     ResourceIndex,
 };
+pub use slowdown::{ForeignLoad, HostSlowdown, WorkProgress};
 pub use speed::{MachineSpeeds, NodeSpeed, SpeedCountError, SpeedList, SpeedListError};
 pub use time::{Instant, Span};
 pub use warning::{LimitWarning, UnknownSignal, WarningSignal};

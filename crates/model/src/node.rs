@@ -34,6 +34,11 @@ impl NodeRange {
     pub const fn contains(self, node: NodeId) -> bool {
         node.0 >= self.first && node.0 - self.first < self.len
     }
+
+    /// Returns whether some node is in both ranges.
+    pub const fn touches(self, other: Self) -> bool {
+        self.first < other.first + other.len && other.first < self.first + self.len
+    }
 }
 
 /// Writes `7`, or `0-3` for several nodes.

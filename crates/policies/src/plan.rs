@@ -45,6 +45,7 @@ mod latest_starts;
 mod machine;
 mod pass;
 mod planned_job;
+mod played_run;
 mod proc_pool;
 mod promise_test;
 mod scenario_jobs;

@@ -1,7 +1,7 @@
 //! The runs of some jobs in several possible futures, and the probability of a deadline that follows.
 
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Distribution, Instant, Probability, Span};
+use tollgate_model::{Distribution, Instant, Probability, Span, WorkProgress};
 
 /// The least part of a distribution that tells how its tail falls.
 const LEAST_REST: f64 = 1e-9;
@@ -20,13 +20,13 @@ pub struct PossibleRuns {
 pub struct SingleJobRuns {
     /// The distribution of the run time, as it was before the job started.
     pub run_time: Distribution,
-    /// For how long the job has run; zero if it waits.
+    /// The work that the job has done; zero if it waits.
     pub elapsed: Span,
     /// The run time at which the job is ended; None without such a limit.
     pub limit: Option<Span>,
-    /// By future: the start from which it is judged whether the deadline is kept. [`Instant::MAX`] stands
-    /// for never.
-    pub starts: Vec<Instant>,
+    /// By future: the progress from which it is judged whether the deadline is kept, that of a start or of a running job.
+    /// [`Instant::MAX`] stands for never.
+    pub starts: Vec<WorkProgress>,
 }
 
 impl PossibleRuns {
@@ -67,25 +67,24 @@ impl PossibleRuns {
 
 impl SingleJobRuns {
     fn probability_by(&self, due: Instant) -> Probability {
-        let within = |start: Instant| self.probability_within(due, start);
-        let sum: f64 = self.starts.iter().map(|&start| within(start)).sum();
+        let within = |start: &WorkProgress| self.probability_within(due, start);
+        let sum: f64 = self.starts.iter().map(within).sum();
         let mean = sum / self.starts.len() as f64;
         Probability::new(mean.clamp(0.0, 1.0)).expect("a mean of probabilities")
     }
 
-    /// Returns the probability that a run from `start` on ends by `due`.
-    fn probability_within(&self, due: Instant, start: Instant) -> f64 {
-        if start == Instant::MAX {
+    /// Returns the probability that a run that goes on from `start` ends by `due`.
+    fn probability_within(&self, due: Instant, start: &WorkProgress) -> f64 {
+        if start.at == Instant::MAX {
             return 0.0;
         }
-        let left = due.since(start);
         match self.limit {
-            Some(limit) if limit <= left => 1.0,
-            Some(_) | None => self.given_survived(left),
+            Some(limit) if limit <= due.since(start.at) => 1.0,
+            Some(_) | None => self.given_survived(start.work_by(due)),
         }
     }
 
-    /// Returns the probability that a job that has run for `elapsed` runs for at most `whole` in all.
+    /// Returns the probability that a job that has done the work of `elapsed` does at most that of `whole` in all.
     fn given_survived(&self, whole: Span) -> f64 {
         if whole <= self.elapsed {
             return 0.0;
@@ -105,6 +104,8 @@ impl SingleJobRuns {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_model::HostSlowdown;
+
     use super::*;
 
     /// Returns futures of a job with these starts, of which `n_in_time` end in time.
@@ -120,9 +121,13 @@ mod tests {
                 run_time: Distribution::of_request(Span::from_secs(1000)),
                 elapsed: Span::ZERO,
                 limit: None,
-                starts,
+                starts: starts.into_iter().map(unslowed).collect(),
             }),
         }
+    }
+
+    fn unslowed(start: Instant) -> WorkProgress {
+        WorkProgress::from_start(start, HostSlowdown::NONE)
     }
 
     fn by(runs: &PossibleRuns, due_s: i64) -> f64 {
@@ -144,7 +149,7 @@ mod tests {
         // .9 and .8, the levels of 1000 and 810 s.
         assert!((by(&runs, 1000) - 0.85).abs() < 1e-12);
         let mut never = futures(&[0, 0], 0);
-        never.single.as_mut().unwrap().starts[1] = Instant::MAX;
+        never.single.as_mut().unwrap().starts[1] = unslowed(Instant::MAX);
         assert!((by(&never, 1000) - 0.45).abs() < 1e-12);
     }
 
@@ -166,6 +171,19 @@ mod tests {
         runs.single.as_mut().unwrap().elapsed = Span::from_secs(100_000_000_000);
         assert_eq!(by(&runs, 1000), 0.0);
         assert!(by(&runs, 200_000_000_000) > 0.9);
+    }
+
+    #[test]
+    fn slower_host_leaves_less_work_until_the_deadline() {
+        let mut runs = futures(&[0], 0);
+        let slow = HostSlowdown::nearest(3.0);
+        runs.single.as_mut().unwrap().starts[0] = WorkProgress::from_start(Instant::ZERO, slow);
+        assert!((by(&runs, 3000) - 0.9).abs() < 1e-12);
+        // The work of 810 s was done in 810 s, and the rest takes three times as long.
+        let single = runs.single.as_mut().unwrap();
+        single.elapsed = Span::from_secs(810);
+        single.starts[0] = unslowed(Instant::ZERO).slowed(Instant::from_secs(810), slow);
+        assert!((by(&runs, 810 + 3 * 190) - 0.5).abs() < 1e-12);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::{
-    EvictionCause, HostNameIndex, HostTerms, Instant, JobId, JobSpec, MaintenanceCalendar,
-    NodeRange, ResourceCounts, ResourceIndex, UserId,
+    EvictionCause, ForeignLoad, HostNameIndex, HostSlowdown, HostTerms, Instant, JobId, JobSpec,
+    MaintenanceCalendar, NodeRange, ResourceCounts, ResourceIndex, UserId,
 };
 use tollgate_policy::{JobPhase, LoginForecast, View};
 
@@ -96,6 +96,26 @@ impl Gate {
         self.state.set_closing(worker.nodes, closes);
         self.policy.nodes_changed(View::new(&self.state, now));
         Ok(InputAck::Done)
+    }
+
+    pub(super) fn worker_slowed(
+        &mut self,
+        now: Instant,
+        (id, incarnation): (WorkerId, u32),
+        slowdown: HostSlowdown,
+    ) -> Result<InputAck, InputError> {
+        let worker = self.workers.get(id);
+        let worker = worker.filter(|worker| worker.up && worker.number == incarnation);
+        let worker = worker.ok_or(InputError::StaleWorker)?;
+        self.state.set_slowdown(now, worker.nodes, slowdown);
+        self.policy.nodes_changed(View::new(&self.state, now));
+        Ok(InputAck::Done)
+    }
+
+    /// Returns the load of a worker's host that is not of jobs, as far as it slows them.
+    pub fn foreign_load(&self, id: WorkerId) -> Option<ForeignLoad> {
+        let host = self.state.host_of(self.workers.get(id)?.nodes)?;
+        self.state.hosts()[host].foreign_load
     }
 
     /// Returns the instant by which everything on a worker's host has to have ended. None if the host stays.

@@ -176,10 +176,10 @@ impl PlanPolicy {
     fn planned_end(&self, view: View<'_>, id: JobId) -> Instant {
         let job = view.job(id);
         let belief = belief_of(&job.spec, view.forecast(id));
-        let start = job.start.unwrap_or(view.now);
+        let progress = job.progress();
         let level = [self.settings.level_of(&job.spec)];
-        let [run] = belief.quantiles_given_survived(view.now.since(start), level);
-        start + run
+        let [work] = belief.quantiles_given_survived(progress.work_by(view.now), level);
+        progress.end_of(work)
     }
 
     /// Returns Libra's price of a promised job. A user with more or less confidence than the plan's level

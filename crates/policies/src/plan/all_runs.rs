@@ -9,7 +9,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Instant, JobId, Span};
 use tollgate_policy::{PossibleRuns, SingleJobRuns, View};
 
@@ -19,6 +18,7 @@ use super::fair_turns::{FairTurn, FairTurns};
 use super::host_times::FutureLogins;
 use super::machine::{AssumedRun, PlanMachine};
 use super::planned_job::PlannedJob;
+use super::played_run::PlayedRun;
 use super::scenario_jobs::ScenarioJob;
 use super::timetable::JobGroup;
 
@@ -88,10 +88,10 @@ impl PlanPolicy {
             all.play(view, by_host, &future)
         });
         for of_all in futures {
-            for (runs, (run, judged_start)) in runs.iter_mut().zip(of_all) {
-                runs.runs.push(run);
+            for (runs, run) in runs.iter_mut().zip(of_all) {
+                runs.runs.push(run.interval);
                 if let Some(single) = &mut runs.single {
-                    single.starts.push(judged_start);
+                    single.starts.push(run.judged);
                 }
             }
         }
@@ -180,8 +180,8 @@ impl AllJobs {
         logins: &FutureLogins,
     ) -> Vec<FutureRun> {
         let runs = self.jobs.iter().enumerate().map(|(at, job)| {
-            if let (Some(id), Some(start)) = (job.running, job.start) {
-                let [assumed, reserved] = job.ends(view.now, start, drawn(at));
+            if let (Some(id), Some(progress)) = (job.running, job.progress) {
+                let [assumed, reserved] = job.ends(view.now, &progress, drawn(at));
                 let end = job.end_with_users(view, assumed, (drawn(at), logins));
                 return FutureRun::Until((id, assumed, reserved), end);
             }
@@ -192,14 +192,8 @@ impl AllJobs {
         runs.collect()
     }
 
-    /// Returns from when until when each job runs in a future, and the start from which it is judged whether the job
-    /// keeps its deadline.
-    fn play(
-        &self,
-        view: View<'_>,
-        by_host: bool,
-        future: &Future<'_>,
-    ) -> Vec<(RunInterval, Instant)> {
+    /// Returns from when until when each job runs in a future.
+    fn play(&self, view: View<'_>, by_host: bool, future: &Future<'_>) -> Vec<PlayedRun> {
         let n_jobs = self.jobs.len();
         let n_free = n_jobs - self.n_waitlisted;
         let promised = 0..self.n_promised;
@@ -210,18 +204,12 @@ impl AllJobs {
             let all = self.by_deadline(view, by_host, future, with_promised);
             runs.extend_from_slice(&all[self.n_promised..]);
         }
-        let mut runs: Vec<(RunInterval, Instant)> =
-            runs.into_iter().map(|run| (run, run.start)).collect();
         if let Some(turns) = &self.turns {
             let in_turns = turns.play(view, &future.runs);
-            for (((run, judged_start), in_turn), due) in
-                runs.iter_mut().zip(in_turns).zip(&turns.due)
-            {
+            for ((run, in_turn), due) in runs.iter_mut().zip(in_turns).zip(&turns.due) {
                 if let (Some(in_turn), Some(due)) = (in_turn, due) {
                     let promised = Some(*due).filter(|due| *due < Instant::MAX);
-                    let by_deadline = run.start;
                     *run = FairTurns::combine(promised, *run, in_turn);
-                    *judged_start = FairTurns::judged_start(promised, by_deadline, run.start);
                 }
             }
         }
@@ -235,18 +223,20 @@ impl AllJobs {
         by_host: bool,
         future: &Future<'_>,
         some: impl Iterator<Item = usize>,
-    ) -> Vec<RunInterval> {
+    ) -> Vec<PlayedRun> {
         let mut runs = Vec::with_capacity(self.jobs.len());
         let mut running = Vec::new();
         let mut groups: Vec<JobGroup> = Vec::with_capacity(self.jobs.len());
         // By group: the place of its job, and the number of its jobs that have not started.
         let mut waiting: Vec<(usize, u32)> = Vec::with_capacity(self.jobs.len());
         for (at, index) in some.enumerate() {
-            runs.push(no_run(view.now));
+            runs.push(PlayedRun::none(view.now));
             match &future.runs[index] {
                 FutureRun::Until((id, assumed, reserved), end) => {
-                    let start = self.jobs[index].start.unwrap_or(view.now);
-                    include(&mut runs[at], start, *end);
+                    let job = &self.jobs[index];
+                    if let (Some(start), Some(progress)) = (job.start, job.progress) {
+                        runs[at].include_running(start, *end, progress);
+                    }
                     running.push((*id, *assumed, *reserved));
                 }
                 FutureRun::For(parts) => {
@@ -271,11 +261,11 @@ impl AllJobs {
         machine.play(&groups, |start| {
             let (at, left) = &mut waiting[start.group];
             *left = left.saturating_sub(start.n_jobs());
-            include(&mut runs[*at], start.start(), start.last_end());
+            runs[*at].include(start.start(), start.last_end(), start.slowdown);
             true
         });
         for (at, _) in waiting.into_iter().filter(|(_, left)| *left > 0) {
-            include(&mut runs[at], Instant::MAX, Instant::MAX);
+            runs[at].include_none();
         }
         runs
     }
@@ -284,7 +274,7 @@ impl AllJobs {
 impl AllTurns {
     /// Returns the runs of the jobs if the start rule places them in their turns; None of a job that has no turn, or
     /// never fits.
-    fn play(&self, view: View<'_>, future: &[FutureRun]) -> Vec<Option<RunInterval>> {
+    fn play(&self, view: View<'_>, future: &[FutureRun]) -> Vec<Option<PlayedRun>> {
         let (mut running, mut run_times) = (Vec::new(), Vec::with_capacity(future.len()));
         for run in future {
             match run {
@@ -302,9 +292,9 @@ impl AllTurns {
             .play(view, &running, &run_times, |turn, start, run| {
                 let at = self.jobs[turn];
                 match start {
-                    Some(start) => {
-                        let own = runs[at].get_or_insert(no_run(view.now));
-                        include(own, start, start + run);
+                    Some((start, slowdown)) => {
+                        let own: &mut PlayedRun = runs[at].get_or_insert(PlayedRun::none(view.now));
+                        own.include(start, start + slowdown.time_for(run), slowdown);
                     }
                     None => drop(misfits.insert(at)),
                 }
@@ -315,17 +305,4 @@ impl AllTurns {
         }
         runs
     }
-}
-
-/// Returns the interval of no run, which each run widens.
-fn no_run(now: Instant) -> RunInterval {
-    RunInterval {
-        start: Instant::MAX,
-        finish: now,
-    }
-}
-
-fn include(all: &mut RunInterval, start: Instant, end: Instant) {
-    all.start = all.start.min(start);
-    all.finish = all.finish.max(end);
 }

@@ -28,8 +28,8 @@ impl DeadlineDispatch {
     pub(super) fn start(&mut self, job: &RuleJob, place: &PlannedPlace) -> bool {
         let group = JobGroup {
             count: 1,
-            run: place.length,
-            reserved: job.group.reserved.max(place.length),
+            run: place.work,
+            reserved: job.group.reserved.max(place.work),
             ..job.group
         };
         let machine = self.machine.with_started(&group, &place.parts);

@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tollgate_model::outcome::RunInterval;
-use tollgate_model::{Instant, JobId, Span};
+use tollgate_model::{HostSlowdown, Instant, JobId, Span};
 use tollgate_policy::View;
 
 use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace, RunningUntil};
 use super::latest_starts::LatestStarts;
 use super::planned_job::PlannedJob;
+use super::played_run::PlayedRun;
 use super::start_rule::RuleJob;
 use super::timetable::JobGroup;
 use super::{NEW, PlanPolicy};
@@ -23,6 +24,9 @@ use super::{NEW, PlanPolicy};
 /// Maximum number of promised jobs, and of turns, of a future that is played so: a question costs no more than some tens
 /// of milliseconds.
 const MAX_JOBS: u64 = 1_000;
+
+/// The start of a job in its turn, and how much slower its hosts are.
+pub(super) type TurnStart = (Instant, HostSlowdown);
 
 /// A turn in the fair order.
 #[derive(Clone, Debug)]
@@ -126,33 +130,31 @@ impl FairTurns {
     /// every promise is kept all the same. That others run longer than at guard is seen there alone. When a
     /// promised job runs is seen in its turn, as long as both agree about that. Without a promise the job
     /// starts as soon as either lets it: out of turn, too, where processors are idle.
+    /// So whether a promised job keeps its deadline is judged from its start by deadline, and of another from its start.
     /// `promised_end` is the first deadline of the promised ones of these jobs; None without any.
     pub(super) fn combine(
         promised_end: Option<Instant>,
-        by_deadline: RunInterval,
-        in_turns: RunInterval,
-    ) -> RunInterval {
-        let agree = |due: Instant| (in_turns.finish <= due) == (by_deadline.finish <= due);
+        by_deadline: PlayedRun,
+        in_turns: PlayedRun,
+    ) -> PlayedRun {
+        let (deadline_run, turn_run) = (by_deadline.interval, in_turns.interval);
+        let agree = |due: Instant| (turn_run.finish <= due) == (deadline_run.finish <= due);
         match promised_end {
-            Some(due) if agree(due) => in_turns,
-            Some(_) => by_deadline,
-            None => RunInterval {
-                start: by_deadline.start.min(in_turns.start),
-                finish: by_deadline.finish.min(in_turns.finish),
+            Some(due) if agree(due) => PlayedRun {
+                interval: turn_run,
+                ..by_deadline
             },
-        }
-    }
-
-    /// Returns the start in a future by which a job that is asked about keeps its deadline or not. `combined` is its
-    /// start by [`Self::combine`].
-    pub(super) fn judged_start(
-        promised_end: Option<Instant>,
-        by_deadline: Instant,
-        combined: Instant,
-    ) -> Instant {
-        match promised_end {
             Some(_) => by_deadline,
-            None => combined,
+            None => PlayedRun {
+                interval: RunInterval {
+                    start: deadline_run.start.min(turn_run.start),
+                    finish: deadline_run.finish.min(turn_run.finish),
+                },
+                judged: match turn_run.start < deadline_run.start {
+                    true => in_turns.judged,
+                    false => by_deadline.judged,
+                },
+            },
         }
     }
 
@@ -168,15 +170,15 @@ impl FairTurns {
         turns
     }
 
-    /// Reports when each of the jobs that are asked about starts, by the place of its turn, and how long it runs; no start
-    /// if it never fits. `running` has the ends of running jobs, `runs` the run times of the promised jobs, of the hopeless
+    /// Reports when each of the jobs that are asked about starts, by the place of its turn, how much slower its hosts are, and
+    /// how much it works; no start if it never fits. `running` has the ends of running jobs, `runs` the run times of the promised jobs, of the hopeless
     /// ones and then of the others, in order. Goes on as long as `report` returns true.
     pub(super) fn play(
         &self,
         view: View<'_>,
         running: &[RunningUntil],
         runs: &[Span],
-        mut report: impl FnMut(usize, Option<Instant>, Span) -> bool,
+        mut report: impl FnMut(usize, Option<TurnStart>, Span) -> bool,
     ) {
         let free = FreeProfile::new(view, self.by_host, running);
         let mut plan = LatestStarts::new(&free, &self.planned);
@@ -208,7 +210,8 @@ impl FairTurns {
                         if let Some(place) = &place {
                             plan.profile.book(&job.group, &shortened(place, run));
                         }
-                        if *is_subject && !report(at, place.map(|place| place.at), run) {
+                        let start = place.map(|place| (place.at, place.slowdown));
+                        if *is_subject && !report(at, start, run) {
                             return;
                         }
                     }
@@ -289,9 +292,9 @@ impl UnplannedTurn {
 impl LatestStarts {
     /// Moves those of a group of promised jobs that are not due to their earliest places, where each runs for its time.
     /// Returns the starts of the jobs of the group, in order: fewer if some never fit.
-    fn bring_forward(&mut self, index: usize, job: &RuleJob, runs: &[Span]) -> Vec<Instant> {
+    fn bring_forward(&mut self, index: usize, job: &RuleJob, runs: &[Span]) -> Vec<TurnStart> {
         let due = self.places[index].due.iter();
-        let mut starts: Vec<Instant> = due.flat_map(PlaceWaves::starts).collect();
+        let mut starts: Vec<TurnStart> = due.flat_map(PlaceWaves::starts).collect();
         let n_due = self.n_due[index] as usize;
         for &run in runs.iter().skip(n_due) {
             let places = &mut self.places[index];
@@ -305,16 +308,16 @@ impl LatestStarts {
             let place = earliest.filter(|place| place.at < own.at);
             let place = place.map_or(own, |place| shortened(&place, run));
             self.profile.book(&job.group, &place);
-            starts.push(place.at);
+            starts.push((place.at, place.slowdown));
         }
         starts
     }
 }
 
-/// Returns a place for no longer than `run`.
+/// Returns a place for no more work than `run`.
 fn shortened(place: &PlannedPlace, run: Span) -> PlannedPlace {
     PlannedPlace {
-        length: place.length.min(run),
+        work: place.work.min(run),
         ..place.clone()
     }
 }

@@ -8,7 +8,8 @@ mod place_waves;
 mod tests;
 
 use tollgate_model::{
-    HostNameIndex, Instant, JobId, MaintenanceCalendar, ResourceCounts, ResourceIndex, Span,
+    HostNameIndex, HostSlowdown, Instant, JobId, MaintenanceCalendar, ResourceCounts,
+    ResourceIndex, Span,
 };
 use tollgate_policy::toolkit::CapacityProfile;
 use tollgate_policy::{HostPart, View};
@@ -22,13 +23,15 @@ pub(super) use place_waves::PlaceWaves;
 #[derive(Clone, Debug)]
 pub(super) struct FreeProfile {
     now: Instant,
-    /// The hosts in the order in which jobs take them: first desktops, then those that close first, then
-    /// those with the fewest devices.
+    /// The hosts in the order in which jobs take them: first desktops, then those that other load slows least, then those
+    /// that close first, then those with the fewest devices.
     hosts: Vec<HostProfile>,
     licences: Vec<UnitProfile>,
     calendar: MaintenanceCalendar,
     /// Whether jobs are started on named hosts.
     by_host: bool,
+    /// The slowdowns of the hosts, ascending, each once.
+    slowdowns: Vec<HostSlowdown>,
 }
 
 /// The free resources of a host.
@@ -38,6 +41,8 @@ struct HostProfile {
     host: usize,
     name: Option<HostNameIndex>,
     times: HostTimes,
+    /// How much longer work takes there.
+    slowdown: HostSlowdown,
     /// Its place among desktops; 0 of other hosts.
     rank: u32,
     procs: CapacityProfile,
@@ -55,9 +60,19 @@ struct UnitProfile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlannedPlace {
     pub(super) at: Instant,
-    pub(super) length: Span,
+    /// The time that the job would take on hosts without other load.
+    pub(super) work: Span,
+    /// How much longer it takes on these hosts: as on the slowest.
+    pub(super) slowdown: HostSlowdown,
     /// Host, by its place in the order in which jobs take them, and processors of each.
     pub(super) parts: Vec<(usize, u32)>,
+}
+
+impl PlannedPlace {
+    /// Returns the time that the job takes.
+    pub(super) fn length(&self) -> Span {
+        self.slowdown.time_for(self.work)
+    }
 }
 
 /// A running job, and the instant by which it ends as far as the profile knows.
@@ -68,9 +83,14 @@ impl FreeProfile {
     pub(super) fn new(view: View<'_>, by_host: bool, running: &[RunningUntil]) -> Self {
         let calendar = view.maintenance().clone();
         if by_host {
+            let hosts = HostProfile::all(view, running);
+            let mut slowdowns: Vec<HostSlowdown> = hosts.iter().map(|host| host.slowdown).collect();
+            slowdowns.sort_unstable();
+            slowdowns.dedup();
             return Self {
                 now: view.now,
-                hosts: HostProfile::all(view, running),
+                hosts,
+                slowdowns,
                 licences: licence_profiles(view, running),
                 calendar,
                 by_host,
@@ -92,6 +112,7 @@ impl FreeProfile {
             host: 0,
             name: None,
             times: HostTimes::FOREVER,
+            slowdown: HostSlowdown::NONE,
             rank: 0,
             procs: profile(now, idle, running, released),
             devices: Vec::new(),
@@ -102,12 +123,24 @@ impl FreeProfile {
             licences: Vec::new(),
             calendar,
             by_host: false,
+            slowdowns: vec![HostSlowdown::NONE],
         }
     }
 
     /// Returns the present instant.
     pub(super) fn instant(&self) -> Instant {
         self.now
+    }
+
+    /// Returns the longest time that work takes on any host.
+    pub(super) fn longest(&self, work: Span) -> Span {
+        let slowest = self.slowdowns.last().copied().unwrap_or_default();
+        slowest.time_for(work)
+    }
+
+    /// Returns whether other load slows a host.
+    fn is_slowed(&self) -> bool {
+        self.slowdowns.last().is_some_and(|last| last.is_slower())
     }
 
     /// Returns the number of processors that are free now.
@@ -120,47 +153,54 @@ impl FreeProfile {
         idle.sum()
     }
 
-    /// Returns the place of a job of a group that starts now and runs for `length`, if there is one.
-    pub(super) fn now(&self, group: &JobGroup, length: Span) -> Option<PlannedPlace> {
-        self.at(group, length, self.now)
+    /// Returns the place of a job of a group that starts now with this work, if there is one.
+    pub(super) fn now(&self, group: &JobGroup, work: Span) -> Option<PlannedPlace> {
+        self.at(group, work, (self.now, Instant::MAX))
     }
 
-    /// Returns the first place of a job of a group that runs for `length`.
-    pub(super) fn earliest(&self, group: &JobGroup, length: Span) -> Option<PlannedPlace> {
+    /// Returns the first place of a job of a group with this work. On one of several hosts that other load slows
+    /// unequally it is the place that ends first.
+    pub(super) fn earliest(&self, group: &JobGroup, work: Span) -> Option<PlannedPlace> {
         let mut from = self.now;
         if let [pool] = self.hosts.as_slice()
             && !group.needs_hosts()
         {
             // Only the processors and the calendar matter.
+            let [length, reserved] =
+                [work, group.reserved].map(|time| pool.slowdown.time_for(time));
             loop {
                 from = pool.procs.first_hole(from, group.procs, length)?;
-                let open = self.calendar.first_start(from, group.reserved);
+                let open = self.calendar.first_start(from, reserved);
                 if open == from {
-                    return self.at(group, length, from);
+                    return self.at(group, work, (from, Instant::MAX));
                 }
                 from = open;
             }
         }
         if group.is_on_one_host() {
-            let hosts = self.hosts.iter();
-            let starts = hosts.filter_map(|host| self.earliest_on(host, group, length));
-            return self.at(group, length, starts.min()?);
+            let places = self.hosts.iter().filter_map(|host| {
+                let at = self.earliest_on(host, group, work)?;
+                Some((at + host.slowdown.time_for(work), at))
+            });
+            let (end, at) = places.min()?;
+            return self.at(group, work, (at, end));
         }
         let later = self.changes().into_iter().filter(|&at| at > from);
         let mut instants = std::iter::once(from).chain(later);
         instants.find_map(|at| {
             let at = self.calendar.first_start(at, group.reserved);
-            self.at(group, length, at)
+            self.at(group, work, (at, Instant::MAX))
         })
     }
 
-    /// Returns the last place of a job of a group that runs for `length` and ends by `end`.
+    /// Returns the last place of a job of a group with this work that ends by `end`.
     pub(super) fn latest(
         &self,
         group: &JobGroup,
-        length: Span,
+        work: Span,
         end: Instant,
     ) -> Option<PlannedPlace> {
+        let [length, reserved] = [work, group.reserved].map(|time| self.longest(time));
         let mut end = end;
         if let [pool] = self.hosts.as_slice()
             && !group.needs_hosts()
@@ -169,34 +209,49 @@ impl FreeProfile {
                 let at = pool.procs.latest(group.procs, length, end)?;
                 let at = Some(at).filter(|&at| at >= self.now)?;
                 let open = self.last_start(
-                    at.min(pool.times.last_end(group.hosts) - group.reserved),
-                    group.reserved,
+                    at.min(pool.times.last_end(group.hosts) - reserved),
+                    reserved,
                 );
                 if open == at {
-                    return self.at(group, length, at);
+                    return self.at(group, work, (at, Instant::MAX));
                 }
                 end = open + length;
             }
         }
         if group.is_on_one_host() {
             let hosts = self.hosts.iter();
-            let starts = hosts.filter_map(|host| self.latest_on(host, group, length, end));
-            return self.at(group, length, starts.max()?);
+            let starts = hosts.filter_map(|host| self.latest_on(host, group, work, end));
+            return self.at(group, work, (starts.max()?, end));
         }
+        let slowdowns = self.slowdowns.iter();
+        let places =
+            slowdowns.filter_map(|&slowdown| self.latest_at_speed(group, (work, slowdown), end));
+        // Of equal starts the one on the fastest hosts.
+        places.rev().max_by_key(|place| place.at)
+    }
+
+    /// Returns the last place of a job of a group on hosts that other load slows by no more than this, if there is one.
+    fn latest_at_speed(
+        &self,
+        group: &JobGroup,
+        (work, slowdown): (Span, HostSlowdown),
+        end: Instant,
+    ) -> Option<PlannedPlace> {
+        let [length, reserved] = [work, group.reserved].map(|time| slowdown.time_for(time));
         // A later place begins at a change, or when a host closes.
         let closes = self
             .hosts
             .iter()
             .map(|host| host.times.last_end(group.hosts));
-        let last_ends = closes.map(|closes| closes - group.reserved + length);
+        let last_ends = closes.map(|closes| closes - reserved + length);
         let mut earlier: Vec<Instant> = self.changes().into_iter().chain(last_ends).collect();
         earlier.retain(|&at| at < end);
         earlier.sort_unstable();
         let mut ends = std::iter::once(end).chain(earlier.into_iter().rev());
         ends.find_map(|end| {
-            let at = self.last_start(end - length, group.reserved);
+            let at = self.last_start(end - length, reserved);
             let at = Some(at).filter(|&at| at >= self.now)?;
-            self.at(group, length, at)
+            self.at_speed(group, (work, slowdown), at)
         })
     }
 
@@ -211,16 +266,42 @@ impl FreeProfile {
         start
     }
 
-    /// Returns the place of a job that starts at an instant, if there is one.
-    fn at(&self, group: &JobGroup, length: Span, at: Instant) -> Option<PlannedPlace> {
-        let end = at + length;
-        if self.calendar.room(at) < group.reserved
-            || !covers(&self.licences, &group.licences, at, end)
-        {
+    /// Returns the place of a job that starts at an instant and ends by another, if there is one: on the hosts that
+    /// other load slows least.
+    fn at(
+        &self,
+        group: &JobGroup,
+        work: Span,
+        (at, by): (Instant, Instant),
+    ) -> Option<PlannedPlace> {
+        let slowdowns = self.slowdowns.iter();
+        let mut places =
+            slowdowns.filter_map(|&slowdown| self.at_speed(group, (work, slowdown), at));
+        places.find(|place| at + place.length() <= by)
+    }
+
+    /// Returns the place of a job that starts at an instant on hosts that other load slows by no more than this, if there
+    /// is one.
+    fn at_speed(
+        &self,
+        group: &JobGroup,
+        (work, slowdown): (Span, HostSlowdown),
+        at: Instant,
+    ) -> Option<PlannedPlace> {
+        let end = at + slowdown.time_for(work);
+        let reserved = slowdown.time_for(group.reserved);
+        if self.calendar.room(at) < reserved || !covers(&self.licences, &group.licences, at, end) {
             return None;
         }
-        let place = |parts| PlannedPlace { at, length, parts };
-        let stays = |host: &HostProfile| at + group.reserved <= host.times.last_end(group.hosts);
+        let place = |parts| PlannedPlace {
+            at,
+            work,
+            slowdown,
+            parts,
+        };
+        let stays = |host: &HostProfile| {
+            host.slowdown <= slowdown && at + reserved <= host.times.last_end(group.hosts)
+        };
         if group.one_host {
             let fits = |host: &HostProfile| {
                 stays(host)
@@ -261,14 +342,14 @@ impl FreeProfile {
     /// Takes a place for each of `count` jobs, on the same hosts.
     fn book_alike(&mut self, group: &JobGroup, place: &PlannedPlace, count: u32) {
         self.change(group, place, |profile, units| {
-            profile.reserve(place.at, units * count, place.length);
+            profile.reserve(place.at, units * count, place.length());
         });
     }
 
     /// Gives the place of a job back.
     pub(super) fn lift(&mut self, group: &JobGroup, place: &PlannedPlace) {
         self.change(group, place, |profile, units| {
-            profile.release(place.at, units, place.length);
+            profile.release(place.at, units, place.length());
         });
     }
 
@@ -350,6 +431,7 @@ impl HostProfile {
                     host: index,
                     name: host.terms.name,
                     times: HostTimes::of(view, host),
+                    slowdown: host.slowdown(),
                     rank: host.rank,
                     procs: profile(view.now, view.n_idle_in(host.nodes), running, released),
                     devices: devices.collect(),
@@ -358,13 +440,8 @@ impl HostProfile {
             .collect();
         all.sort_by_key(|host| {
             let (is_dedicated, closes) = host.times.order();
-            (
-                is_dedicated,
-                host.rank,
-                closes,
-                n_devices(host.host),
-                host.host,
-            )
+            let order = (host.slowdown, host.rank, closes);
+            (is_dedicated, order, n_devices(host.host), host.host)
         });
         all
     }

@@ -10,7 +10,9 @@
 pub(super) mod tests;
 mod wave_cycle;
 
-use tollgate_model::{HostNameIndex, Instant, JobId, MaintenanceCalendar, ResourceCounts};
+use tollgate_model::{
+    HostNameIndex, HostSlowdown, Instant, JobId, MaintenanceCalendar, ResourceCounts, Span,
+};
 use tollgate_policy::{HostPart, View};
 
 use super::host_times::{self, FutureLogins, HostTimes};
@@ -28,6 +30,8 @@ struct HostRoom {
     /// When a user comes to it; [`Instant::MAX`] if none does.
     login: Instant,
     name: Option<HostNameIndex>,
+    /// How much longer work takes there.
+    slowdown: HostSlowdown,
     /// Its place among desktops; 0 of other hosts.
     rank: u32,
 }
@@ -71,10 +75,12 @@ impl FreeRooms {
         if !self.licences.covers(&group.licences) {
             return None;
         }
-        let stays = |room: &HostRoom| at + group.reserved <= room.times.last_end(group.hosts);
+        let stays = |room: &HostRoom, slowdown: HostSlowdown| {
+            at + slowdown.time_for(group.reserved) <= room.times.last_end(group.hosts)
+        };
         if group.one_host {
             let fits = |room: &HostRoom| {
-                stays(room)
+                stays(room, room.slowdown)
                     && room.idle >= group.procs
                     && room.devices.covers(&group.devices)
                     && group.accepts_host(room.name)
@@ -92,7 +98,7 @@ impl FreeRooms {
         let mut missing = group.procs;
         for index in self.order_for(group) {
             let room = &self.rooms[index];
-            if room.idle > 0 && stays(room) {
+            if room.idle > 0 && stays(room, room.slowdown) {
                 let procs = room.idle.min(missing);
                 missing -= procs;
                 parts.push(RoomPart {
@@ -102,10 +108,24 @@ impl FreeRooms {
                 });
             }
             if missing == 0 {
-                return Some(parts);
+                let slowdown = self.slowdown_of(&parts);
+                let mut rooms = parts.iter().map(|part| &self.rooms[part.room]);
+                return rooms.all(|room| stays(room, slowdown)).then_some(parts);
             }
         }
         None
+    }
+
+    /// Returns how much longer work takes on these parts: as on the slowest.
+    fn slowdown_of(&self, parts: &[RoomPart]) -> HostSlowdown {
+        let slowdowns = parts.iter().map(|part| self.rooms[part.room].slowdown);
+        slowdowns.max().unwrap_or_default()
+    }
+
+    /// Returns the largest slowdown of all hosts.
+    fn largest_slowdown(&self) -> HostSlowdown {
+        let slowdowns = self.rooms.iter().map(|room| room.slowdown);
+        slowdowns.max().unwrap_or_default()
     }
 
     /// Returns the order in which jobs of a group take rooms.
@@ -183,6 +203,7 @@ impl HostMachine {
                 times: HostTimes::of(view, host),
                 login: logins.at(index),
                 name: host.terms.name,
+                slowdown: host.slowdown(),
                 rank: host.rank,
             })
             .collect();
@@ -192,7 +213,8 @@ impl HostMachine {
         };
         rooms.sort_by_key(|room| {
             let (is_dedicated, closes) = room.times.order();
-            (is_dedicated, room.rank, closes, n_devices(room), room.host)
+            let order = (room.slowdown, room.rank, closes);
+            (is_dedicated, order, n_devices(room), room.host)
         });
         Self {
             now: view.now,
@@ -260,10 +282,19 @@ impl HostMachine {
         self.launch((NO_GROUP, group), 1, &parts);
     }
 
+    /// Returns the time for which a job is reserved on these hosts.
+    fn reserved_on(&self, group: &JobGroup, parts: &[RoomPart]) -> Span {
+        self.free.slowdown_of(parts).time_for(group.reserved)
+    }
+
     /// Returns the place of a job that can start now.
     pub(super) fn place(&self, group: &JobGroup) -> Option<Vec<RoomPart>> {
         let in_time = group.reserved <= self.calendar.room(self.now);
-        in_time.then(|| self.free.place(group, self.now)).flatten()
+        let parts = in_time
+            .then(|| self.free.place(group, self.now))
+            .flatten()?;
+        let reserved = self.reserved_on(group, &parts);
+        (reserved <= self.calendar.room(self.now)).then_some(parts)
     }
 
     /// Returns the place of a job that can start now without delaying the one with the reservation.
@@ -273,7 +304,7 @@ impl HostMachine {
         head: &HostReservation,
     ) -> Option<Vec<RoomPart>> {
         let parts = self.place(group)?;
-        if self.now + group.reserved <= head.at {
+        if self.now + self.reserved_on(group, &parts) <= head.at {
             return Some(parts);
         }
         let mut with = self.clone();
@@ -294,8 +325,10 @@ impl HostMachine {
         let mut free = self.free.clone();
         let mut runs = self.runs.iter().peekable();
         let mut from = self.now;
+        // Wherever it runs, it ends before a window.
+        let longest = self.free.largest_slowdown().time_for(group.reserved);
         loop {
-            let at = self.calendar.first_start(from, group.reserved);
+            let at = self.calendar.first_start(from, longest);
             while let Some(run) = runs.next_if(|run| run.reserved_end <= at) {
                 free.give_back(run);
             }
@@ -311,12 +344,13 @@ impl HostMachine {
 
     /// Starts `count` jobs of a group, given with its index, that are placed alike.
     fn launch(&mut self, (index, group): (usize, &JobGroup), count: u32, parts: &[RoomPart]) {
-        let end = self.now + group.run;
+        let slowdown = self.free.slowdown_of(parts);
+        let end = self.now + slowdown.time_for(group.run);
         let login = self.free.login_at(parts);
         let mut run = HostRun {
             group: index,
             end: end.min(login),
-            reserved_end: self.now + group.reserved,
+            reserved_end: self.now + slowdown.time_for(group.reserved),
             count,
             is_evicted: login < end,
             parts: parts.to_vec(),
@@ -353,8 +387,6 @@ impl HostMachine {
                 if head.is_some() && self.free.rooms.iter().all(|room| room.idle == 0) {
                     return;
                 }
-                let is_free = |head: &HostReservation| self.now + group.reserved <= head.at;
-                let one_by_one = head.as_ref().is_some_and(|head| !is_free(head));
                 let parts = match &head {
                     None => self.place(group),
                     Some(head) => self.place_beside(group, head),
@@ -363,9 +395,11 @@ impl HostMachine {
                     head.get_or_insert_with(|| self.reservation(group));
                     break;
                 };
-                let count = match one_by_one {
-                    true => 1,
-                    false => left[at].min(self.free.count(group, &parts)),
+                let reserved_end = self.now + self.reserved_on(group, &parts);
+                let is_free = head.as_ref().is_none_or(|head| reserved_end <= head.at);
+                let count = match is_free {
+                    false => 1,
+                    true => left[at].min(self.free.count(group, &parts)),
                 };
                 self.launch((at, group), count, &parts);
                 left[at] -= count;
@@ -415,6 +449,7 @@ impl HostMachine {
         let mut left: Vec<u32> = groups.iter().map(|group| group.count).collect();
         let mut evictions = vec![0; groups.len()];
         let has_users = self.free.rooms.iter().any(|room| room.login < Instant::MAX);
+        let is_slowed = self.free.largest_slowdown().is_slower();
         let mut goes_on = true;
         let mut cycle: Option<WaveCycle> = None;
         let mut starts = Vec::new();
@@ -422,7 +457,12 @@ impl HostMachine {
             let now = self.now;
             self.close_used();
             self.dispatch(groups, &mut left, |machine, group, count, parts| {
-                let start = PlannedStart::at(now, group, count, groups[group].run);
+                let slowdown = machine.free.slowdown_of(parts);
+                let run = slowdown.time_for(groups[group].run);
+                let start = PlannedStart {
+                    slowdown,
+                    ..PlannedStart::at(now, group, count, run)
+                };
                 if start.end <= machine.free.login_at(parts) {
                     goes_on &= report(start);
                 }
@@ -432,7 +472,8 @@ impl HostMachine {
             if !goes_on || none_waits && !self.runs.iter().any(|run| run.is_evicted) {
                 return;
             }
-            let steady = (!has_users && !none_waits).then_some(&self);
+            // The jobs of a wave on unlike hosts do not end together.
+            let steady = (!has_users && !is_slowed && !none_waits).then_some(&self);
             cycle =
                 steady.and_then(|now| WaveCycle::noted(cycle.take(), now, groups, &left, &starts));
             starts.clear();

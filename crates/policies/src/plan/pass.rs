@@ -220,10 +220,10 @@ impl PlanPolicy {
         let until = self.running.iter().map(|&id| {
             let job = view.job(id);
             let belief = belief_of(&job.spec, view.forecast(id));
-            let start = job.start.unwrap_or(view.now);
+            let progress = job.progress();
             let level = [self.settings.guard_of(&job.spec)];
-            let [run] = belief.quantiles_given_survived(view.now.since(start), level);
-            (id, start + run)
+            let [work] = belief.quantiles_given_survived(progress.work_by(view.now), level);
+            (id, progress.end_of(work))
         });
         until.collect()
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_model::{Distribution, Instant, JobId, JobSpec, Kinship, Otherwise, Span};
+use tollgate_model::{
+    Distribution, Instant, JobId, JobSpec, Kinship, Otherwise, Span, WorkProgress,
+};
 use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 
 use super::draws::{DrawnJobs, JobBlock};
@@ -24,6 +26,8 @@ pub(super) struct ScenarioJob {
     sequence: u64,
     /// The start, if the job runs.
     pub(super) start: Option<Instant>,
+    /// The progress of its work, if the job runs.
+    pub(super) progress: Option<WorkProgress>,
     /// The job, if it runs.
     pub(super) running: Option<JobId>,
     pub(super) is_subject: bool,
@@ -141,6 +145,7 @@ impl PlanPolicy {
             kinship: view.kinship(id),
             sequence: job.sequence,
             start: self.running.contains(&id).then_some(job.start).flatten(),
+            progress: self.running.contains(&id).then(|| job.progress()),
             running: self.running.contains(&id).then_some(id),
             is_subject,
             is_promised: job.spec.sla.deadline.is_some() && job.is_promised(),
@@ -200,9 +205,10 @@ impl ScenarioJob {
         jobs.next().is_none().then_some(first)
     }
 
-    /// Returns for how long the job has run; zero if it waits.
+    /// Returns the work that the job has done; zero if it waits.
     pub(super) fn elapsed(&self, now: Instant) -> Span {
-        self.start.map_or(Span::ZERO, |start| now.since(start))
+        let progress = self.progress;
+        progress.map_or(Span::ZERO, |progress| progress.work_by(now))
     }
 
     /// Returns whether the job is one by itself.
@@ -219,14 +225,19 @@ impl ScenarioJob {
         }
     }
 
-    /// Returns the assumed end of a job that runs since `start`, and the end by which the dispatch rule reserves.
-    pub(super) fn ends(&self, now: Instant, start: Instant, drawn: &[DrawnJobs]) -> [Instant; 2] {
+    /// Returns the assumed end of a job that runs, and the end by which the dispatch rule reserves.
+    pub(super) fn ends(
+        &self,
+        now: Instant,
+        progress: &WorkProgress,
+        drawn: &[DrawnJobs],
+    ) -> [Instant; 2] {
         let level = drawn.first().map_or(RESERVED, |&(_, level)| level);
         let levels = [level, RESERVED];
         let runs = self
             .belief
-            .quantiles_given_survived(now.since(start), levels);
-        let [assumed, reserved] = runs.map(|run| start + run);
+            .quantiles_given_survived(progress.work_by(now), levels);
+        let [assumed, reserved] = runs.map(|work| progress.end_of(work));
         [assumed, assumed.max(reserved)]
     }
 
@@ -343,6 +354,7 @@ fn new_job(subject: OutlookSubject<'_>) -> Option<ScenarioJob> {
         kinship,
         sequence: u64::MAX,
         start: None,
+        progress: None,
         running: None,
         is_subject: true,
         is_promised: false,

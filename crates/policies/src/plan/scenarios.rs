@@ -1,7 +1,6 @@
 //! Possible runs of a job: the dispatch rule played with run times drawn from what is believed of
 //! each job.
 
-use tollgate_model::outcome::RunInterval;
 use tollgate_model::{Instant, Probability, Span};
 use tollgate_policy::{OutlookSubject, PossibleRuns, SingleJobRuns, View};
 
@@ -11,6 +10,7 @@ use super::fair_turns::FairTurns;
 use super::free_profile::RunningUntil;
 use super::host_times::FutureLogins;
 use super::machine::PlanMachine;
+use super::played_run::PlayedRun;
 use super::proc_pool::RunningGroup;
 use super::scenario_jobs::{ScenarioJob, ScenarioJobs};
 use super::timetable::{self, JobGroup};
@@ -49,19 +49,14 @@ impl PlanPolicy {
             let drawn = |job: usize| drawn[job][scenario].as_slice();
             let logins = &logins[scenario];
             let mut run = run_of_subjects(view, &jobs[..n_by_deadline], (drawn, logins));
-            let start_by_deadline = run.start;
             if let Some(turns) = &turns {
                 let in_turns = run_in_turns(view, turns, &jobs, (drawn, logins));
                 run = in_turns.map_or(run, |in_turns| {
                     FairTurns::combine(turns.promised_end, run, in_turns)
                 });
             }
-            let promised_end = turns.as_ref().and_then(|turns| turns.promised_end);
-            starts.push(FairTurns::judged_start(
-                promised_end,
-                start_by_deadline,
-                run.start,
-            ));
+            starts.push(run.judged);
+            let mut run = run.interval;
             if let Some(max_at_once) = max_at_once {
                 run.finish = run
                     .finish
@@ -95,25 +90,19 @@ fn run_of_subjects<'a>(
     view: View<'_>,
     jobs: &[ScenarioJob],
     (drawn, logins): (impl Fn(usize) -> &'a [DrawnJobs], &FutureLogins),
-) -> RunInterval {
+) -> PlayedRun {
     let mut running = Vec::new();
     let mut groups: Vec<JobGroup> = Vec::new();
     // By group: the number of its jobs up to its last subject, 0 without one.
     let mut subjects: Vec<u32> = Vec::new();
-    let mut run = RunInterval {
-        start: Instant::MAX,
-        finish: view.now,
-    };
-    let mut include = |start: Instant, end: Instant| {
-        run.start = run.start.min(start);
-        run.finish = run.finish.max(end);
-    };
+    let mut run = PlayedRun::none(view.now);
     for (at, job) in jobs.iter().enumerate() {
-        if let (Some(id), Some(start)) = (job.running, job.start) {
-            let [assumed, reserved] = job.ends(view.now, start, drawn(at));
+        if let (Some(id), Some(start), Some(progress)) = (job.running, job.start, job.progress) {
+            let [assumed, reserved] = job.ends(view.now, &progress, drawn(at));
             if job.is_subject {
                 let users = (drawn(at), logins);
-                include(start, job.end_with_users(view, assumed, users));
+                let end = job.end_with_users(view, assumed, users);
+                run.include_running(start, end, progress);
             }
             running.push((id, assumed, reserved));
             continue;
@@ -133,13 +122,13 @@ fn run_of_subjects<'a>(
         let left = &mut subjects[start.group];
         if *left > 0 {
             *left = left.saturating_sub(start.n_jobs());
-            include(start.start(), start.last_end());
+            run.include(start.start(), start.last_end(), start.slowdown);
             waiting -= usize::from(*left == 0);
         }
         waiting > 0
     });
     if waiting > 0 {
-        include(Instant::MAX, Instant::MAX);
+        run.include_none();
     }
     run
 }
@@ -151,26 +140,22 @@ fn run_in_turns<'a>(
     turns: &FairTurns,
     jobs: &[ScenarioJob],
     (drawn, logins): (impl Fn(usize) -> &'a [DrawnJobs] + Copy, &FutureLogins),
-) -> Option<RunInterval> {
-    let mut all = RunInterval {
-        start: Instant::MAX,
-        finish: view.now,
-    };
-    let mut include = |start: Instant, end: Instant| {
-        all.start = all.start.min(start);
-        all.finish = all.finish.max(end);
-    };
+) -> Option<PlayedRun> {
+    let mut all = PlayedRun::none(view.now);
     for (at, job) in jobs.iter().enumerate().filter(|(_, job)| job.is_subject) {
-        if let (Some(_), Some(start)) = (job.running, job.start) {
-            let [end, _] = job.ends(view.now, start, drawn(at));
-            include(start, job.end_with_users(view, end, (drawn(at), logins)));
+        if let (Some(start), Some(progress)) = (job.start, job.progress) {
+            let [end, _] = job.ends(view.now, &progress, drawn(at));
+            let end = job.end_with_users(view, end, (drawn(at), logins));
+            all.include_running(start, end, progress);
         }
     }
     let (running, runs) = run_times(view, jobs, drawn);
     let mut fit = true;
     turns.play(view, &running, &runs, |_, start, run| {
         match start {
-            Some(start) => include(start, start + run),
+            Some((start, slowdown)) => {
+                all.include(start, start + slowdown.time_for(run), slowdown);
+            }
             None => fit = false,
         }
         fit
@@ -186,8 +171,8 @@ fn run_times<'a>(
 ) -> (Vec<RunningUntil>, Vec<Span>) {
     let (mut running, mut runs) = (Vec::new(), Vec::new());
     for (at, job) in jobs.iter().enumerate() {
-        if let (Some(id), Some(start)) = (job.running, job.start) {
-            let [end, _] = job.ends(view.now, start, drawn(at));
+        if let (Some(id), Some(progress)) = (job.running, job.progress) {
+            let [end, _] = job.ends(view.now, &progress, drawn(at));
             running.push((id, end));
             continue;
         }
@@ -211,9 +196,9 @@ fn end_in_turns<'a>(
     let mut groups = Vec::new();
     let subjects = jobs.iter().enumerate().filter(|(_, job)| job.is_subject);
     for (at, job) in subjects {
-        match job.start {
-            Some(start) => {
-                let [end, reserved_end] = job.ends(view.now, start, drawn(at));
+        match &job.progress {
+            Some(progress) => {
+                let [end, reserved_end] = job.ends(view.now, progress, drawn(at));
                 running.push(RunningGroup {
                     end,
                     reserved_end,

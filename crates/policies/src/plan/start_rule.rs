@@ -157,7 +157,7 @@ impl StartRule<'_> {
         if job.group.procs > self.n_idle {
             return false;
         }
-        let by = self.plan.profile.instant() + job.guard;
+        let by = self.plan.profile.instant() + self.plan.profile.longest(job.guard);
         let mut failed = FailedPlaces::default();
         let mut late = self.plan.places[index].first_late(by).into_iter();
         late.any(|late| self.start_for_place(index, late, &mut failed))

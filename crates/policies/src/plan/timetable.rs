@@ -16,7 +16,9 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tollgate_model::{HostNameIndex, Instant, MaintenanceCalendar, ResourceCounts, Span};
+use tollgate_model::{
+    HostNameIndex, HostSlowdown, Instant, MaintenanceCalendar, ResourceCounts, Span,
+};
 use tollgate_policy::View;
 use tollgate_policy::toolkit::BackfillWindow;
 
@@ -288,6 +290,8 @@ pub(super) struct PlannedStart {
     pub(super) waves: u32,
     /// The run time of each job; positive if there are several waves.
     pub(super) run: Span,
+    /// How much slower the slowest of their hosts is.
+    pub(super) slowdown: HostSlowdown,
     /// The end of the first wave.
     pub(super) end: Instant,
 }
@@ -300,6 +304,7 @@ impl PlannedStart {
             count,
             waves: 1,
             run,
+            slowdown: HostSlowdown::NONE,
             end: start + run,
         }
     }

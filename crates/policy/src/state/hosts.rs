@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{
-    Credits, HostNameIndex, HostTerms, Instant, JobId, JobSpec, MAX_RESOURCES, NodeId, NodeRange,
-    PlacementNeeds, ResourceCounts, ResourceIndex,
+    Credits, ForeignLoad, HostNameIndex, HostSlowdown, HostTerms, Instant, JobId, JobSpec,
+    MAX_RESOURCES, NodeId, NodeRange, PlacementNeeds, ResourceCounts, ResourceIndex, WorkProgress,
 };
 
 use crate::context::InvariantViolation;
@@ -24,6 +24,8 @@ pub struct Host {
     pub terms: HostTerms,
     /// Its place in the order in which jobs take desktops; 0 without an order.
     pub rank: u32,
+    /// The load of the host that is not of jobs, as far as it slows them; None if it does not.
+    pub foreign_load: Option<ForeignLoad>,
     /// The forecast of log-ins at it, by its index, if people work at it and enough of them were seen.
     pub(super) logins: Option<u32>,
     /// By resource: the devices that are taken, lowest first, a bit each.
@@ -38,6 +40,12 @@ impl Host {
             counts.with(index, bits.count_ones() as u8)
         });
         self.terms.devices.minus(&taken)
+    }
+
+    /// Returns how much slower jobs are on the host because of load that is not of jobs.
+    pub fn slowdown(&self) -> HostSlowdown {
+        self.foreign_load
+            .map_or(HostSlowdown::NONE, |load| load.slowdown)
     }
 
     /// Takes the lowest free devices.
@@ -169,15 +177,31 @@ impl ClusterState {
         needs.units.minus(&self.licences_of(needs))
     }
 
-    /// Returns true if it matters on which hosts a job without needs runs, because one of them closes, is set aside, or people work
-    /// at it.
+    /// Returns true if it matters on which hosts a job without needs runs, because one of them closes, is set aside, is
+    /// slowed by other load, or people work at it.
     pub fn has_distinct_hosts(&self) -> bool {
         let differs = |host: &Host| {
             let terms = &host.terms;
-            terms.closes.is_some() || terms.is_desktop || terms.is_set_aside
+            let is_slowed = host.foreign_load.is_some();
+            terms.closes.is_some() || terms.is_desktop || terms.is_set_aside || is_slowed
         };
         let mut hosts = self.hosts.iter();
         hosts.any(|host| differs(host) && self.n_up_in(host.nodes) > 0)
+    }
+
+    /// Returns true if it matters to jobs whose policy leaves open where they run: people work at one of the hosts that ever
+    /// were there, or other load slows it.
+    pub(super) fn has_preferred_hosts(&self) -> bool {
+        let differs = |host: &Host| host.terms.is_desktop || host.foreign_load.is_some();
+        self.hosts.iter().any(differs)
+    }
+
+    /// Returns the largest slowdown of the hosts with some of these nodes.
+    pub(super) fn slowdown_of(&self, nodes: &[NodeRange]) -> HostSlowdown {
+        let hosts = self.hosts.iter().filter(|host| host.foreign_load.is_some());
+        let touches = |host: &Host| nodes.iter().any(|range| range.touches(host.nodes));
+        let slowed = hosts.filter(|host| touches(host)).map(Host::slowdown);
+        slowed.max().unwrap_or_default()
     }
 
     /// Returns true if people work at one of the hosts that ever were there.
@@ -195,6 +219,7 @@ impl ClusterState {
             opened: now,
             terms,
             rank: 0,
+            foreign_load: None,
             logins: None,
             taken: Vec::new(),
         };
@@ -209,6 +234,41 @@ impl ClusterState {
         if let Some(host) = self.host_of(nodes) {
             self.hosts[host].terms.closes = Some(closes);
         }
+    }
+
+    /// Sets how much slower jobs are on a host because of load that is not of jobs. The rest of the work of those that have
+    /// their nodes there to themselves takes as much longer from now on.
+    pub fn set_slowdown(&mut self, now: Instant, nodes: NodeRange, slowdown: HostSlowdown) {
+        let Some(host) = self.host_of(nodes) else {
+            return;
+        };
+        let host = &mut self.hosts[host];
+        let since = host.foreign_load.map_or(now, |load| load.since);
+        let load = ForeignLoad { slowdown, since };
+        host.foreign_load = slowdown.is_slower().then_some(load);
+        let there = |job: &JobSlot| {
+            job.phase == JobPhase::Running && job.placement.iter().any(|range| range.touches(nodes))
+        };
+        for index in 0..self.jobs.len() {
+            let job = &self.jobs[index];
+            if !there(job) || !self.is_exclusive(job) {
+                continue;
+            }
+            let slowdown = self.slowdown_of(&job.placement);
+            let progress = job.progress();
+            if progress.slowdown != slowdown {
+                self.jobs[index].slowed = Some(progress.slowed(now, slowdown));
+            }
+        }
+    }
+
+    /// Notes how fast a job runs that has got nodes to itself.
+    pub(super) fn note_slowdown(&mut self, id: JobId, now: Instant) {
+        let slowdown = self.slowdown_of(&self.jobs[id.index()].placement);
+        let slowed = slowdown
+            .is_slower()
+            .then(|| WorkProgress::from_start(now, slowdown));
+        self.jobs[id.index()].slowed = slowed;
     }
 
     /// Sets aside the hosts of these names, and no other. Without any, waiting jobs run on all hosts.
@@ -237,13 +297,17 @@ impl ClusterState {
     }
 
     /// Returns the idle processors that a job takes if its policy leaves open on which hosts it runs: a job without a
-    /// deadline takes desktops first, another takes them last.
+    /// deadline takes desktops first, another takes them last. Of either, those that other load slows least come first.
     pub(super) fn idle_parts(&self, spec: &JobSpec) -> Vec<HostPart> {
         let desktops_last = spec.sla.deadline.is_some();
         let mut hosts: Vec<usize> = (0..self.hosts.len()).collect();
         hosts.sort_by_key(|&host| {
             let host = &self.hosts[host];
-            (host.terms.is_desktop == desktops_last, host.rank)
+            (
+                host.terms.is_desktop == desktops_last,
+                host.slowdown(),
+                host.rank,
+            )
         });
         let mut missing = spec.procs;
         let mut parts = Vec::new();
@@ -293,6 +357,7 @@ impl ClusterState {
         job.begin_attempt(now, price);
         let runner = job.running_job();
         self.running_jobs.insert(runner);
+        self.note_slowdown(id, now);
         self.note_use(id, now);
     }
 

@@ -1,7 +1,9 @@
 //! Jobs in their slots: submission, admission and removal.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Credits, Instant, JobId, JobSpec, NodeRange, RuntimeBelief};
+use tollgate_model::{
+    Credits, HostSlowdown, Instant, JobId, JobSpec, NodeRange, RuntimeBelief, WorkProgress,
+};
 
 use super::{ClusterState, HeldDevices};
 use crate::toolkit::BlockEntry;
@@ -64,6 +66,9 @@ pub struct JobSlot {
     pub(super) placement: Vec<NodeRange>,
     pub(super) devices: Vec<HeldDevices>,
     pub(super) tasks_left: u32,
+    /// The progress of the present attempt at the last change of its speed; None if it has run at full speed since its
+    /// start, or shares nodes.
+    pub(super) slowed: Option<WorkProgress>,
     /// The speed of the tasks, if they run in step. Only simulations have such jobs; no snapshot has it.
     #[serde(skip)]
     pub(super) speed_in_step: f64,
@@ -86,6 +91,14 @@ impl JobSlot {
         self.start.map(|start| start + self.spec.estimate)
     }
 
+    /// Returns the progress of the present attempt, which has its nodes to itself. It begins at [`Instant::ZERO`] if the job
+    /// does not run.
+    pub fn progress(&self) -> WorkProgress {
+        let start = self.start.unwrap_or(Instant::ZERO);
+        let unslowed = WorkProgress::from_start(start, HostSlowdown::NONE);
+        self.slowed.unwrap_or(unslowed)
+    }
+
     pub(super) fn begin_attempt(&mut self, now: Instant, price: Credits) {
         assert_eq!(self.count, 1, "a group does not start as one");
         self.phase = JobPhase::Running;
@@ -97,6 +110,7 @@ impl JobSlot {
             is_promised: true,
         });
         self.start = Some(now);
+        self.slowed = None;
         self.tasks_left = self.spec.procs;
     }
 
@@ -227,6 +241,7 @@ impl ClusterState {
             placement: Vec::new(),
             devices: Vec::new(),
             tasks_left: 0,
+            slowed: None,
             speed_in_step: 0.0,
         });
         id

@@ -8,10 +8,11 @@ use crate::toolkit::BlockEntry as _;
 
 /// Starts and ends of jobs.
 impl ClusterState {
-    /// Starts a queued job exclusively on the lowest idle nodes. With desktops it takes processors by host: a job without
-    /// a deadline those of desktops first, in their order, and another those of desktops last.
+    /// Starts a queued job exclusively on the lowest idle nodes. Hosts that other load
+    /// slows come last. A job without a deadline takes processors of desktops first, in their order, and another those of
+    /// desktops last.
     pub fn start_exclusive(&mut self, id: JobId, now: Instant, price: Credits) {
-        if self.has_desktops() {
+        if self.has_preferred_hosts() {
             let parts = self.idle_parts(&self.jobs[id.index()].spec);
             return self.start_on_hosts(id, now, price, &parts);
         }
@@ -38,6 +39,7 @@ impl ClusterState {
         job.begin_attempt(now, price);
         let runner = job.running_job();
         self.running_jobs.insert(runner);
+        self.note_slowdown(id, now);
         self.note_use(id, now);
     }
 
@@ -50,6 +52,7 @@ impl ClusterState {
         if is_alone {
             job.start = Some(at);
             self.running_jobs.insert(job.running_job());
+            self.note_slowdown(id, at);
         }
         is_alone
     }
@@ -200,6 +203,7 @@ impl ClusterState {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.phase, JobPhase::Queued, "{id:?}");
         job.start = None;
+        job.slowed = None;
         job.placement.clear();
     }
 

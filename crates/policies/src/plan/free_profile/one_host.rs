@@ -8,13 +8,14 @@ use super::{FreeProfile, HostProfile};
 use crate::plan::timetable::JobGroup;
 
 impl FreeProfile {
-    /// Returns the first start of a job of a group that runs for `length` on a host.
+    /// Returns the first start of a job of a group with this work on a host.
     pub(super) fn earliest_on(
         &self,
         host: &HostProfile,
         group: &JobGroup,
-        length: Span,
+        work: Span,
     ) -> Option<Instant> {
+        let [length, reserved] = [work, group.reserved].map(|time| host.slowdown.time_for(time));
         let taken = self.taken_on(host, group)?;
         let mut from = self.now;
         // Until all agree: each finds its first place from that of the others on.
@@ -23,8 +24,8 @@ impl FreeProfile {
             let at = all.try_fold(from, |at, (free, units)| {
                 free.first_hole(at, *units, length)
             })?;
-            let at = self.calendar.first_start(at, group.reserved);
-            if at + group.reserved > host.times.last_end(group.hosts) {
+            let at = self.calendar.first_start(at, reserved);
+            if at + reserved > host.times.last_end(group.hosts) {
                 return None;
             }
             if at == from {
@@ -34,14 +35,15 @@ impl FreeProfile {
         }
     }
 
-    /// Returns the last start of a job of a group that runs for `length` on a host and ends by `end`.
+    /// Returns the last start of a job of a group with this work on a host that ends by `end`.
     pub(super) fn latest_on(
         &self,
         host: &HostProfile,
         group: &JobGroup,
-        length: Span,
+        work: Span,
         end: Instant,
     ) -> Option<Instant> {
+        let [length, reserved] = [work, group.reserved].map(|time| host.slowdown.time_for(time));
         let taken = self.taken_on(host, group)?;
         let mut last = end - length;
         loop {
@@ -50,8 +52,8 @@ impl FreeProfile {
                 free.latest(*units, length, at + length)
             })?;
             let at = self.last_start(
-                at.min(host.times.last_end(group.hosts) - group.reserved),
-                group.reserved,
+                at.min(host.times.last_end(group.hosts) - reserved),
+                reserved,
             );
             if at < self.now {
                 return None;

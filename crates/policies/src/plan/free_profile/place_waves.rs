@@ -1,6 +1,6 @@
 //! The places of equal jobs, as many at once as nothing changes in between.
 
-use tollgate_model::{Instant, ResourceCounts, ResourceIndex, Span};
+use tollgate_model::{HostSlowdown, Instant, ResourceCounts, ResourceIndex, Span};
 
 use super::{FreeProfile, HostProfile, PlannedPlace, UnitProfile};
 use crate::plan::timetable::JobGroup;
@@ -8,8 +8,10 @@ use crate::plan::timetable::JobGroup;
 /// Places of equal jobs: waves of some jobs side by side, in which each job begins where one of the wave before ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::plan) struct PlaceWaves {
-    /// The time of each place.
-    length: Span,
+    /// The work of each job.
+    work: Span,
+    /// How much longer it takes: as on the slowest host.
+    slowdown: HostSlowdown,
     /// The jobs of the first wave in the order in which they are placed. Never empty.
     beside: Vec<EqualPlaces>,
     /// Number of waves. At least 1.
@@ -32,6 +34,11 @@ impl PlaceWaves {
         self.width() * self.waves
     }
 
+    /// Returns the time of each place.
+    fn length(&self) -> Span {
+        self.slowdown.time_for(self.work)
+    }
+
     /// Returns the number of jobs of a wave.
     fn width(&self) -> u32 {
         self.beside.iter().map(|alike| alike.count).sum()
@@ -39,24 +46,26 @@ impl PlaceWaves {
 
     /// Returns the starts of the first wave, and the first one of the second wave.
     pub(in crate::plan) fn first_starts(&self) -> impl Iterator<Item = Instant> {
-        let second = (self.waves > 1).then_some(self.beside[0].at + self.length);
+        let second = (self.waves > 1).then_some(self.beside[0].at + self.length());
         let first = self.beside.iter().map(|alike| alike.at);
         first.chain(second)
     }
 
-    /// Returns the starts of all jobs, wave by wave.
-    pub(in crate::plan) fn starts(&self) -> impl Iterator<Item = Instant> {
-        (0..self.waves).flat_map(|wave| {
-            let begin = self.length.times(wave);
+    /// Returns the starts of all jobs, wave by wave, and how much longer each takes.
+    pub(in crate::plan) fn starts(&self) -> impl Iterator<Item = (Instant, HostSlowdown)> {
+        (0..self.waves).flat_map(move |wave| {
+            let begin = self.length().times(wave);
             let beside = self.beside.iter();
-            beside
-                .flat_map(move |alike| std::iter::repeat_n(alike.at + begin, alike.count as usize))
+            beside.flat_map(move |alike| {
+                let start = (alike.at + begin, self.slowdown);
+                std::iter::repeat_n(start, alike.count as usize)
+            })
         })
     }
 
     /// Returns the end of the first job.
     pub(in crate::plan) fn first_end(&self) -> Instant {
-        self.beside[0].at + self.length
+        self.beside[0].at + self.length()
     }
 
     /// Returns the places of the first wave that begin at an instant, in the order in which they were taken.
@@ -78,14 +87,15 @@ impl PlaceWaves {
         let EqualPlaces { at, parts, .. } = &self.beside[choice];
         PlannedPlace {
             at: *at,
-            length: self.length,
+            work: self.work,
+            slowdown: self.slowdown,
             parts: parts.clone(),
         }
     }
 
     /// Returns the places that are left without [one](Self::first_on) of the first wave, in order of time.
     pub(in crate::plan) fn without_first_on(self, choice: usize) -> impl Iterator<Item = Self> {
-        let mut behind = self.clone().later(self.length);
+        let mut behind = self.clone().later(self.length());
         behind.waves -= 1;
         let mut beside = Self { waves: 1, ..self };
         beside.beside[choice].count -= 1;
@@ -110,14 +120,18 @@ impl PlaceWaves {
 
 impl FreeProfile {
     /// Returns the first places of up to `most` jobs of a group that run for `length`: of fewer where what is free
-    /// changes. The places that are left over are no earlier.
+    /// changes, or other load slows hosts. The places that are left over are no earlier.
     pub(in crate::plan) fn earliest_waves(
         &self,
         group: &JobGroup,
         length: Span,
         most: u32,
     ) -> Option<PlaceWaves> {
-        let at = self.earliest(group, length)?.at;
+        let first = self.earliest(group, length)?;
+        if self.is_slowed() {
+            return Some(self.alike(group, first, most));
+        }
+        let at = first.at;
         if let Some(columns) = self.columns(group, length, at, most) {
             return Some(columns);
         }
@@ -126,7 +140,7 @@ impl FreeProfile {
     }
 
     /// Returns the last places of up to `most` jobs of a group that run for `length` and end by `end`: of fewer
-    /// where what is free changes. The places that are left over are no later.
+    /// where what is free changes, or other load slows hosts. The places that are left over are no later.
     pub(in crate::plan) fn latest_waves(
         &self,
         group: &JobGroup,
@@ -134,7 +148,11 @@ impl FreeProfile {
         end: Instant,
         most: u32,
     ) -> Option<PlaceWaves> {
-        let at = self.latest(group, length, end)?.at;
+        let last = self.latest(group, length, end)?;
+        if self.is_slowed() {
+            return Some(self.alike(group, last, most));
+        }
+        let at = last.at;
         let end = at + length;
         let (from, until) = self.steady_around(group, length, at);
         let room = match until >= end {
@@ -148,13 +166,39 @@ impl FreeProfile {
 
     /// Takes the places of jobs of a group.
     pub(in crate::plan) fn book_waves(&mut self, group: &JobGroup, places: &PlaceWaves) {
-        let length = places.length.times(places.waves);
+        let work = places.work.times(places.waves);
         for (choice, alike) in places.beside.iter().enumerate() {
             let whole = PlannedPlace {
-                length,
+                work,
                 ..places.first_on(choice)
             };
             self.book_alike(group, &whole, alike.count);
+        }
+    }
+
+    /// Returns a place as a wave, with as many more of up to `most` jobs as have room beside it on a host.
+    fn alike(&self, group: &JobGroup, place: PlannedPlace, most: u32) -> PlaceWaves {
+        let (at, end) = (place.at, place.at + place.length());
+        let n_beside = match place.parts.as_slice() {
+            [(host, _)] => {
+                let host = &self.hosts[*host];
+                let by_procs = host.procs.fewest(at, end) / group.procs;
+                let by_devices = units_for(&host.devices, &group.devices, at, end);
+                by_procs
+                    .min(by_devices)
+                    .min(units_for(&self.licences, &group.licences, at, end))
+            }
+            _ => 1,
+        };
+        PlaceWaves {
+            work: place.work,
+            slowdown: place.slowdown,
+            beside: vec![EqualPlaces {
+                at,
+                parts: place.parts,
+                count: n_beside.clamp(1, most),
+            }],
+            waves: 1,
         }
     }
 
@@ -170,7 +214,8 @@ impl FreeProfile {
         let beside = self.beside(group, at, at + length, most);
         let fit = length.max(Span::TICK).number_in(room).max(1);
         PlaceWaves {
-            length,
+            work: length,
+            slowdown: HostSlowdown::NONE,
             beside,
             waves: 1,
         }
@@ -220,7 +265,8 @@ impl FreeProfile {
         let last = beside.last()?.at;
         let fit = length.max(Span::TICK).number_in(until.since(last));
         let wave = PlaceWaves {
-            length,
+            work: length,
+            slowdown: HostSlowdown::NONE,
             beside,
             waves: 1,
         };

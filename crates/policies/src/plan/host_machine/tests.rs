@@ -51,6 +51,19 @@ pub(in crate::plan) fn cluster(
     state
 }
 
+/// Loads the hosts of a cluster so that work takes so much longer on the first ones.
+pub(in crate::plan) fn slow_down(state: &mut ClusterState, slowdowns: &[f64]) {
+    let hosts: Vec<_> = state.hosts().iter().map(|host| host.nodes).collect();
+    for (nodes, &slowdown) in hosts.into_iter().zip(slowdowns) {
+        state.set_slowdown(Instant::ZERO, nodes, HostSlowdown::nearest(slowdown));
+    }
+}
+
+/// Slowdowns of hosts, most of them of no load.
+pub(in crate::plan) fn slowdowns() -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec(prop_oneof![3 => Just(1.0), 1 => 1.0..4.0], 0..6)
+}
+
 pub(in crate::plan) fn group(procs: u32, count: u32, run: i64, more: i64) -> JobGroup {
     JobGroup {
         hosts: HostChoice::Any,
@@ -102,6 +115,19 @@ fn nothing_runs_where_it_would_outlast_its_host() {
     assert_eq!(played(&state, &groups), [(0, 90), (1, 200), (1, 400)]);
     let closing = cluster(&[(4, 0, Some(100))], 0, &[]);
     assert_eq!(played(&closing, &groups), [(0, 90)]);
+}
+
+#[test]
+fn work_takes_longer_on_loaded_hosts_and_others_come_first() {
+    let mut state = cluster(&[(1, 0, None), (1, 0, Some(250))], 0, &[]);
+    slow_down(&mut state, &[3.0, 2.0]);
+    assert_eq!(
+        played(&state, &[group(1, 3, 100, 0)]),
+        [(0, 200), (0, 300), (0, 600)]
+    );
+    // Two processors are as slow as the slower one, and a host has to stay until the longer end.
+    assert_eq!(played(&state, &[group(2, 1, 100, 0)]), []);
+    assert_eq!(played(&state, &[group(2, 2, 40, 0)]), [(0, 120), (0, 240)]);
 }
 
 #[test]
@@ -290,8 +316,10 @@ proptest! {
         groups in prop::collection::vec(any_group(), 0..8),
         login in prop::option::of(0i64..300),
         restarts in prop_oneof![Just(0), Just(u8::MAX)],
+        slowdowns in slowdowns(),
     ) {
-        let state = cluster(&hosts, licences, &windows);
+        let mut state = cluster(&hosts, licences, &windows);
+        slow_down(&mut state, &slowdowns);
         let groups: Vec<JobGroup> =
             groups.iter().map(|group| JobGroup { restarts, ..*group }).collect();
         let mut machine = match login {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tollgate_model::{Instant, Span};
+use tollgate_model::{HostSlowdown, Instant, Span};
 
 use super::{AssumedEnd, BLOCK, JobGroup, JobOrder, PlannedStart, ProcPool};
 
@@ -84,6 +84,7 @@ impl HeadWaves {
                 continue;
             }
             report(PlannedStart {
+                slowdown: HostSlowdown::NONE,
                 group: self.head,
                 count: entry.procs / procs,
                 waves: self.n,
