@@ -9,6 +9,7 @@
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
 //! | [`output`] | [`OutputRead`]: the output of an attempt, piece by piece |
 //! | [`running`] | [`RunningAttempt`]: an attempt that has not ended |
+//! | [`load`] | [`HostLoad`]: what tasks and others want of the processors of the host |
 //! | [`lease`] | [`BootTime`]: the time until which attempts may run without renewal |
 //! | [`capacity`] | [`EngineCapacity`]: resources, enforced limits, possible escapes |
 //! | [`error`] | [`EngineError`]: failed calls, and whether a retry can help |
@@ -21,6 +22,7 @@ pub mod conformance;
 pub mod error;
 pub mod launch;
 pub mod lease;
+pub mod load;
 pub mod output;
 pub mod part;
 pub mod running;
@@ -34,6 +36,7 @@ pub use capacity::EngineCapacity;
 pub use error::{EngineError, Retryability};
 pub use launch::{LaunchHost, LaunchLimits, LaunchSpec, LaunchUser};
 pub use lease::BootTime;
+pub use load::{AttemptDemand, HostLoad};
 pub use output::{OutputAnswer, OutputRead};
 pub use part::{AttemptPart, PartEvent, PartRequest, SpreadAccess};
 pub use running::{RunningAttempt, SuspendedAttempt};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
 
 use crate::{
-    BootTime, EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
-    SuspendedAttempt,
+    BootTime, EngineCapacity, EngineError, HostLoad, LaunchSpec, OutputAnswer, OutputRead,
+    RunningAttempt, SuspendedAttempt,
 };
 
 /// A callback for new reports to [`Engine::poll`], called from any thread. It must not block.
@@ -119,6 +119,14 @@ pub trait Engine: Send {
     /// # Errors
     /// If the engine cannot be reached.
     fn running(&mut self) -> Result<Vec<RunningAttempt>, EngineError>;
+
+    /// Returns the load of the engine's host; None if the engine does not measure it, as by default.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached.
+    fn host_load(&mut self) -> Result<Option<HostLoad>, EngineError> {
+        Ok(None)
+    }
 
     /// Asks for some of the outputs of attempts that were started and whose ends are not acknowledged.
     /// Each output is read as the user of its attempt, so that a user gets nothing that the user

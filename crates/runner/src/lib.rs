@@ -22,6 +22,7 @@
 //! | `slot` | the threads that run one attempt after the other, and the limit of their outputs |
 //! | `child` | the birth of a task: all of the `unsafe` code |
 //! | `process` | processes: handles, `/proc`, marks, nice levels, the stop and the end of a whole task |
+//! | `demand` | times of tasks on a processor, and of waiting for one |
 //! | `cgroup` | control groups: limits, usage, members, owners, freezers |
 //! | `lease` | the time until which tasks may run, and the process that watches it |
 //! | `recovery` | the attempts of a runner that was killed |
@@ -70,6 +71,7 @@ pub mod attempt;
 mod cgroup;
 mod child;
 mod clock;
+mod demand;
 mod failpoint;
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]

@@ -20,7 +20,7 @@ use tollgate_engine::capacity::{
 };
 use tollgate_engine::launch::check_shares;
 use tollgate_engine::{
-    AttemptPart, BootTime, Engine, EngineCapacity, EngineError, LaunchSpec, OutputAnswer,
+    AttemptPart, BootTime, Engine, EngineCapacity, EngineError, HostLoad, LaunchSpec, OutputAnswer,
     OutputRead, RunningAttempt, SuspendedAttempt, WakeCallback,
 };
 use tollgate_model::{
@@ -344,6 +344,7 @@ fn starts_part(request: &RunnerRequestKind) -> bool {
         | RunnerRequestKind::Acknowledge(_)
         | RunnerRequestKind::RenewLease(_)
         | RunnerRequestKind::Running
+        | RunnerRequestKind::Load
         | RunnerRequestKind::ReadOutputs(_) => false,
     }
 }
@@ -462,9 +463,10 @@ impl Engine for LocalEngine {
         match self.call(|| RunnerRequestKind::Suspend(attempts.to_vec()))? {
             RunnerResponse::Suspended(suspended) => Ok(suspended),
             RunnerResponse::Full(reason) => Err(EngineError::Full { reason }),
-            RunnerResponse::Done | RunnerResponse::Capacity(_) | RunnerResponse::Running(_) => {
-                Ok(Vec::new())
-            }
+            RunnerResponse::Done
+            | RunnerResponse::Capacity(_)
+            | RunnerResponse::Running(_)
+            | RunnerResponse::Load(_) => Ok(Vec::new()),
         }
     }
 
@@ -508,7 +510,25 @@ impl Engine for LocalEngine {
             RunnerResponse::Done
             | RunnerResponse::Capacity(_)
             | RunnerResponse::Suspended(_)
+            | RunnerResponse::Load(_)
             | RunnerResponse::Full(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn host_load(&mut self) -> Result<Option<HostLoad>, EngineError> {
+        // Connects to a runner, if there is none.
+        self.capacity()?;
+        let connection = self.connection.as_ref();
+        if !connection.is_some_and(RunnerConnection::measures_load) {
+            return Ok(None);
+        }
+        match self.call_once(RunnerRequestKind::Load)? {
+            RunnerResponse::Load(load) => Ok(load),
+            RunnerResponse::Done
+            | RunnerResponse::Capacity(_)
+            | RunnerResponse::Running(_)
+            | RunnerResponse::Suspended(_)
+            | RunnerResponse::Full(_) => Ok(None),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use tollgate_engine::{
-    EngineCapacity, EngineError, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
+    EngineCapacity, EngineError, HostLoad, LaunchSpec, OutputAnswer, OutputRead, RunningAttempt,
     SuspendedAttempt,
 };
 use tollgate_model::{AttemptId, AttemptReport, KillReason, WarningSignal};
@@ -46,6 +46,8 @@ pub(crate) enum RunnerRequestKind {
     /// Renews the lease: tasks may run until this many microseconds after the boot of the host.
     RenewLease(u64),
     Running,
+    /// Measures the load of the host.
+    Load,
     /// Reads outputs. The answers are messages of their own, because a file system may take its time.
     ReadOutputs(Vec<OutputRead>),
 }
@@ -64,6 +66,7 @@ impl RunnerRequestKind {
             Self::Acknowledge(_) => "acknowledge",
             Self::RenewLease(_) => "renew_lease",
             Self::Running => "running",
+            Self::Load => "load",
             Self::ReadOutputs(_) => "read_outputs",
         }
     }
@@ -93,6 +96,9 @@ pub(crate) enum RunnerMessage {
         /// Whether attempts can be suspended; runners of earlier releases cannot.
         #[serde(default)]
         suspends: bool,
+        /// Whether the load of the host is measured; runners of earlier releases do not measure it.
+        #[serde(default)]
+        measures_load: bool,
     },
     Answer {
         id: u64,
@@ -110,6 +116,8 @@ pub(crate) enum RunnerResponse {
     Capacity(EngineCapacity),
     Running(Vec<RunningAttempt>),
     Suspended(Vec<SuspendedAttempt>),
+    /// None if the kernel does not say.
+    Load(Option<HostLoad>),
     /// There is no disk space to record more attempts.
     Full(String),
 }
@@ -119,7 +127,11 @@ impl RunnerResponse {
     pub(crate) fn expect_done(self) -> Result<(), EngineError> {
         match self {
             Self::Full(reason) => Err(EngineError::Full { reason }),
-            Self::Done | Self::Capacity(_) | Self::Running(_) | Self::Suspended(_) => Ok(()),
+            Self::Done
+            | Self::Capacity(_)
+            | Self::Running(_)
+            | Self::Suspended(_)
+            | Self::Load(_) => Ok(()),
         }
     }
 }

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use tollgate_engine::EngineError;
 
 use crate::child::spawn::BlockedSignals;
+use crate::demand::DemandMeter;
 use crate::host::RunnerHost;
 use crate::journal::RunnerJournal;
 use crate::lease::watcher::{self, LeaseWatcher};
@@ -130,6 +131,7 @@ fn run(path: &Path, settings: Result<RunnerConfig, EngineError>) -> Result<(), E
         slots,
         stuck: Default::default(),
         outputs,
+        demand: DemandMeter::default(),
         timers: Default::default(),
         connection: client,
         lease,

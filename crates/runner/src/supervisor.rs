@@ -5,6 +5,7 @@ pub(crate) mod event;
 mod followers;
 mod freeze;
 pub(crate) mod listener;
+mod load;
 mod requests;
 mod stuck;
 pub(crate) mod suspension;
@@ -26,6 +27,7 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptReport, AttemptStart, AttemptStatus, KillReason,
 };
 
+use crate::demand::DemandMeter;
 use crate::failpoint;
 use crate::host::RunnerHost;
 use crate::journal::{RunnerJournal, RunnerJournalEntry};
@@ -69,6 +71,7 @@ pub(crate) struct RunnerSupervisor {
     /// The user of each slot that was given up and whose child has not ended; None for the runner's own.
     pub(crate) stuck: BTreeMap<usize, Option<u32>>,
     pub(crate) outputs: OutputReaders,
+    pub(crate) demand: DemandMeter,
     pub(crate) timers: AttemptTimers,
     pub(crate) connection: EngineConnection,
     /// None if tasks may run without a connected caller for any time.

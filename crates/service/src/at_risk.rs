@@ -183,6 +183,8 @@ impl Core {
             let left = live.spec.due()?.since(self.now);
             let done = self.work_so_far(live, self.now);
             let is_outdated = is_outdated(live.forecast.basis(), basis);
+            let slowdown = self.load_at(live).map(|load| load.slowdown);
+            let left = slowdown.unwrap_or_default().work_within(left);
             is_outdated.then(|| work.given_survived(done).probability_within(done + left))
         });
         chances.reduce(lower)
@@ -199,6 +201,9 @@ impl Core {
         let lives = || tasks.iter().filter_map(|&task| self.jobs.get(task));
         if lives().any(|live| live.engine_wait.is_some()) {
             return PromiseRisk::NotStarted;
+        }
+        if lives().any(|live| self.load_at(live).is_some()) {
+            return PromiseRisk::HostSlowed;
         }
         // A running task waits for no other job.
         let all_run = lives().all(|live| live.started.is_some());

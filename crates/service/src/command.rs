@@ -5,8 +5,8 @@ use tollgate_forecast::{UnpredictableAction, UnpredictableJob};
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_grid_policies::retry::RetryPolicy;
 use tollgate_model::{
-    AttemptReport, Credits, CreditsPerSecond, EvictionCause, Instant, JobSpec, LimitOwner,
-    LimitOwners, MaintenanceCalendar, Otherwise, Probability, Span,
+    AttemptReport, Credits, CreditsPerSecond, EvictionCause, HostSlowdown, Instant, JobSpec,
+    LimitOwner, LimitOwners, MaintenanceCalendar, Otherwise, Probability, Span,
 };
 
 use crate::expected_usage::AutoMemory;
@@ -99,6 +99,15 @@ pub enum ServiceCommand {
         /// Why no task starts there; None if the host is free.
         cause: Option<EvictionCause>,
     },
+    /// Load that is not of jobs slows a worker's host, or slows it no longer.
+    WorkerSlowed {
+        /// The worker.
+        worker: WorkerId,
+        /// The number of its incarnation.
+        incarnation: u32,
+        /// How much longer work takes there.
+        slowdown: HostSlowdown,
+    },
     /// Moves the end of a worker's host.
     WorkerCloses {
         /// The worker.
@@ -150,6 +159,7 @@ impl ServiceCommand {
             | Self::WorkerUp { .. }
             | Self::WorkerLost { .. }
             | Self::WorkerCloses { .. }
+            | Self::WorkerSlowed { .. }
             | Self::WorkerInUse { .. }
             | Self::Tick => true,
             Self::Submit(_)

@@ -37,6 +37,7 @@
 //! | `job_classes` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
+//! | `foreign_load` | load of hosts that is not of jobs |
 //! | `task_pace`, `followers`, `follower_ends` | tasks of short arrays that the engine gets ahead of time |
 //! | `resources`, `resource_needs` | the names of hosts, devices and licences |
 //! | `rules` | the rules under which the service decides |
@@ -67,6 +68,7 @@ mod expected_runs;
 mod expected_usage;
 mod follower_ends;
 mod followers;
+mod foreign_load;
 mod grant;
 mod hold;
 mod job_classes;

@@ -370,6 +370,7 @@ impl ShadowPolicy {
             }
             ServiceCommand::Submit(_)
             | ServiceCommand::WorkerCloses { .. }
+            | ServiceCommand::WorkerSlowed { .. }
             | ServiceCommand::Report(_)
             | ServiceCommand::Claim { .. }
             | ServiceCommand::Cancel { .. }

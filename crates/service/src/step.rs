@@ -117,6 +117,14 @@ impl Core {
                 self.withdraw_all(step);
                 self.move_closing((worker, incarnation), closes, step)
             }
+            &ServiceCommand::WorkerSlowed {
+                worker,
+                incarnation,
+                slowdown,
+            } => {
+                self.withdraw_all(step);
+                self.slow_worker((worker, incarnation), slowdown, step)
+            }
             &ServiceCommand::WorkerInUse {
                 worker,
                 incarnation,

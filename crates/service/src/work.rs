@@ -1,7 +1,8 @@
 //! The work of attempts.
 //!
 //! Work is what the gate accounts. On nodes of its own an attempt does one second of work a second, and on
-//! nodes that it shares it does as much as its rate says. A job needs a certain amount of work, however long
+//! nodes that it shares it does as much as its rate says. Where load that is not of jobs slows a host, a second of work
+//! on nodes of its own takes longer. A job needs a certain amount of work, however long
 //! it takes; so forecasts are about work.
 
 use tollgate_model::{Distribution, Instant, Span};
@@ -29,12 +30,26 @@ impl Core {
             return Span::ZERO;
         };
         let Some(work_s) = self.shared_work_s(live, started + wall) else {
-            return wall;
+            return self.work_alone(live, wall);
         };
         let work = Span::from_secs_f64(work_s) - live.work_before;
         let steps = (work.as_micros() + WORK_STEP_US / 2) / WORK_STEP_US;
         let work = Span::from_micros(steps * WORK_STEP_US);
         work.max(Span::from_micros(WORK_STEP_US)).min(wall)
+    }
+
+    /// Returns the work that an attempt on nodes of its own has done within the span `wall`: all of it but the time that load
+    /// of its hosts which is not of jobs has cost.
+    fn work_alone(&self, live: &ActiveTask, wall: Span) -> Span {
+        let view = self.gate.view(self.now);
+        let (Some(slot), Some(started)) = (view.find_job(live.slot), live.started) else {
+            return wall;
+        };
+        let cost = self.now.since(started) - slot.progress().work_by(self.now);
+        match cost > Span::ZERO {
+            true => (wall - cost).max(Span::TICK),
+            false => wall,
+        }
     }
 
     /// Returns the seconds of work that the gate has accounted to a task on shared nodes by `at`. A job on

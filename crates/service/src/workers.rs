@@ -139,9 +139,7 @@ impl Core {
 
     fn running_on(&self, nodes: NodeRange) -> Vec<AttemptId> {
         let view = self.gate.view(self.now);
-        let touches = |range: &NodeRange| {
-            range.first < nodes.first + nodes.len && nodes.first < range.first + range.len
-        };
+        let touches = |range: &NodeRange| range.touches(nodes);
         let running = self.jobs.iter().filter(|(_, live)| live.is_running());
         let there = running.filter(|(_, live)| view.job(live.slot).placement().iter().any(touches));
         there.map(|(job, live)| live.attempt_key(job)).collect()

@@ -12,6 +12,7 @@ mod handle;
 mod outputs;
 mod parts;
 mod pending;
+mod slowdown;
 mod stage;
 mod suspicion;
 
@@ -34,6 +35,7 @@ use crate::lease::LeaseTimings;
 use crate::protocol::{
     DesktopOffer, SequenceCounter, VERSION, WorkerFrame, WorkerHello, WorkerMessage,
 };
+use crate::slowdown::SlowdownMeter;
 
 /// Wait before an engine that failed to answer is asked again.
 const ENGINE_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -91,6 +93,8 @@ pub struct WorkerAgent<E> {
     last_busy: Option<Duration>,
     /// The use of the worker's host, if people work at it.
     desktop: Option<DesktopState>,
+    /// The slowdown of the worker's host; None if the service does not ask for it.
+    meter: Option<SlowdownMeter>,
 }
 
 impl<E: Engine> WorkerAgent<E> {
@@ -128,6 +132,7 @@ impl<E: Engine> WorkerAgent<E> {
             departure_reason: None,
             reported_at: None,
             last_busy: None,
+            meter: None,
         }
     }
 
@@ -223,7 +228,8 @@ impl<E: Engine> WorkerAgent<E> {
         let eviction = self.eviction_due().map(until);
         let waits = waits.chain(departure).chain(goodbye).chain(suspicion);
         let warning = self.warning_due().map(until);
-        let waits = waits.chain(eviction).chain(warning);
+        let look = self.next_look().map(until);
+        let waits = waits.chain(eviction).chain(warning).chain(look);
         // Never zero: an action that is due and failed is due again in a moment.
         waits.fold(next, Duration::min).max(MIN_IDLE)
     }
@@ -240,6 +246,7 @@ impl<E: Engine> WorkerAgent<E> {
         }
         self.give_way(now);
         self.warn_before_close(now, at);
+        self.measure_load(now);
         self.poll(now);
         if self.stage == AgentStage::EndingTasks {
             self.finish_previous_incarnation(now)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate_engine::EngineCapacity;
 use tollgate_gate::WorkerId;
-use tollgate_model::{AttemptId, EvictionCause, Instant, NodeRange};
+use tollgate_model::{AttemptId, EvictionCause, HostSlowdown, Instant, NodeRange};
 
 use crate::black_hole::FailedStarts;
 use crate::departure::LeaveNotice;
@@ -64,6 +64,8 @@ pub(crate) struct WorkerEntry {
     pub(crate) desktop: Option<Vec<String>>,
     /// Why the host is in use, as the worker reported last.
     pub(crate) in_use: Option<EvictionCause>,
+    /// How much longer work takes on its host, as the worker reported last on this connection; None if it did not.
+    pub(crate) slowdown: Option<HostSlowdown>,
     /// Name of the worker's site, if it has one.
     pub(crate) site: Option<String>,
     /// The notice of a worker that is about to leave, until it is answered.
@@ -108,6 +110,7 @@ impl WorkerEntry {
             is_end_new: false,
             desktop: None,
             in_use: None,
+            slowdown: None,
             site: None,
             notice: None,
             failed_starts: FailedStarts::default(),

@@ -14,6 +14,8 @@
 //! | `black_hole` | workers on which nothing can be started |
 //! | `leaving` | workers that are about to leave, as the service sees them |
 //! | `desktop` | hosts that come into use by others, as the service sees them |
+//! | [`slowdown`] | [`SlowdownMeter`]: how much slower tasks are because of other load |
+//! | `foreign_load` | hosts that other load slows, as the service sees them |
 //! | `moved_end` | ends of workers that a batch system moves |
 //! | `lifecycle` | begin and end of a worker's incarnations |
 //! | [`departure`] | the end of a worker that is known beforehand, and the messages before it leaves |
@@ -36,6 +38,7 @@ mod black_hole;
 pub mod departure;
 mod desktop;
 pub mod entry;
+mod foreign_load;
 pub mod lease;
 mod leaving;
 mod lifecycle;
@@ -48,6 +51,7 @@ pub mod protocol;
 mod registry;
 mod session;
 mod signals;
+pub mod slowdown;
 
 pub use agent::{AgentConfig, AgentPersistentState, DisconnectReason, WorkerAgent};
 pub use entry::{
@@ -61,3 +65,4 @@ pub use pool::{
 };
 pub use registry::check_registry;
 pub use signals::SignalReach;
+pub use slowdown::SlowdownMeter;

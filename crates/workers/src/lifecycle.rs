@@ -61,6 +61,7 @@ impl<E: Engine> WorkerPool<E> {
             }
         }
         commands.extend(self.host_uses(gate));
+        commands.extend(self.slowed_hosts(gate));
         commands.extend(self.moved_ends(gate, clock_ahead));
         commands.extend(self.retirements(gate));
         commands.extend(self.departure_changes(gate, do_jobs_wait));
@@ -181,7 +182,9 @@ impl<E: Engine> WorkerPool<E> {
             lives.map(|worker_entry| (worker_entry.last_contact + grace).saturating_sub(now));
         let is_unread = !self.inbox.is_empty() || self.has_due_end() || self.has_new_outputs();
         let unread = is_unread.then_some(Duration::ZERO);
-        left.chain(unread).min()
+        let look = self.local_meter.as_ref();
+        let look = look.map(|meter| meter.next_look().saturating_sub(now));
+        left.chain(unread).chain(look).min()
     }
 
     pub(crate) fn grace_period(&self) -> Duration {

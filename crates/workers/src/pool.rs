@@ -19,6 +19,7 @@ use crate::parts::PartCalls;
 use crate::protocol::ServerMessage;
 use crate::registry::WorkerRegistry;
 use crate::session::lost_if_evicted;
+use crate::slowdown::SlowdownMeter;
 
 /// A clock that returns the time since a fixed moment. It never goes back, whatever happens to the
 /// wall clock.
@@ -71,6 +72,8 @@ pub struct WorkerPool<E> {
     pub(crate) ticks: MonotonicClock,
     pub(crate) parts: PartCalls,
     pub(crate) outputs: OutputReads,
+    /// The slowdown of this host; None if slowdowns are not measured.
+    pub(crate) local_meter: Option<SlowdownMeter>,
     /// Name of this host, as attempts know it.
     pub(crate) local_name: String,
 }
@@ -113,6 +116,7 @@ impl<E: Engine> WorkerPool<E> {
             ticks: Box::new(move || began.elapsed()),
             parts: PartCalls::default(),
             outputs: OutputReads::default(),
+            local_meter: None,
             local_name: name,
         }
     }

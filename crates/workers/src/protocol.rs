@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 use tollgate_engine::{
     EngineCapacity, LaunchSpec, OutputAnswer, OutputRead, PartEvent, PartRequest,
 };
-use tollgate_model::{AttemptId, AttemptReport, EvictionCause, Instant, KillReason, WarningSignal};
+use tollgate_model::{
+    AttemptId, AttemptReport, EvictionCause, HostSlowdown, Instant, KillReason, WarningSignal,
+};
 
 use crate::departure::{LeaveAnswer, LeaveNotice};
 
 /// Protocol version. It counts incompatible changes.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// Maximum length of a line, in bytes: several hundred scripts.
 pub const MAX_LINE_LEN: usize = 64 << 20;
@@ -53,6 +55,8 @@ pub enum WorkerMessage {
     Until(Instant),
     /// The worker's host came into use for this cause, or is free for tasks again. No attempt starts while it is in use.
     InUse(Option<EvictionCause>),
+    /// Work takes so much longer on the worker's host because of load that is not of tasks; 1 if there is none.
+    Slowed(HostSlowdown),
     /// The worker is about to leave, and is to get no other attempts.
     Leaving(LeaveNotice),
     /// A process on the worker's host asks for a part of its attempt on another host.
@@ -118,6 +122,8 @@ pub enum ServerMessage {
         /// Whether the worker's incarnation goes on. If not, the worker ends all its tasks before
         /// it offers anything.
         goes_on: bool,
+        /// Whether the worker is to report how much load that is not of tasks slows its host.
+        measures_load: bool,
     },
     /// The worker is refused, and need not connect again as it is.
     Refused(String),

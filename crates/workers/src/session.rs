@@ -123,6 +123,12 @@ impl<E: Engine> WorkerPool<E> {
                     false => self.reply(line, frame.incarnation, ServerMessage::Over),
                 }
             }
+            (HandshakeStage::Offered(worker), WorkerMessage::Slowed(slowdown)) => {
+                match self.record_contact(worker, frame.incarnation) {
+                    true => self.on_slowdown(worker, slowdown),
+                    false => self.reply(line, frame.incarnation, ServerMessage::Over),
+                }
+            }
             (HandshakeStage::Offered(worker), WorkerMessage::Leaving(notice)) => {
                 match self.record_contact(worker, frame.incarnation) {
                     true => self.on_notice(worker, notice),
@@ -224,6 +230,7 @@ impl<E: Engine> WorkerPool<E> {
             service: pool_config.service.clone(),
             grace_ms: u64::try_from(pool_config.lease.grace.as_millis()).unwrap_or(u64::MAX),
             goes_on,
+            measures_load: self.local_meter.is_some(),
         };
         let older: Vec<u64> = self.connections_of(worker).collect();
         for older in older {
@@ -316,6 +323,7 @@ impl<E: Engine> WorkerPool<E> {
         }
         worker_entry.capacity = Some(capacity);
         worker_entry.until = until;
+        worker_entry.slowdown = None;
         worker_entry.is_end_new = goes_on;
         // A worker that still leaves repeats its notice.
         worker_entry.is_leaving = false;

@@ -28,6 +28,7 @@ pub(super) struct RunnerConnection {
     keeps_order: bool,
     has_streams_and_signals: bool,
     suspends: bool,
+    measures_load: bool,
 }
 
 /// The first message of a runner.
@@ -38,6 +39,7 @@ struct RunnerHello {
     keeps_order: bool,
     has_streams_and_signals: bool,
     suspends: bool,
+    measures_load: bool,
 }
 
 impl RunnerConnection {
@@ -81,7 +83,8 @@ impl RunnerConnection {
             has_streams_and_signals: hello
                 .as_ref()
                 .is_some_and(|hello| hello.has_streams_and_signals),
-            suspends: hello.is_some_and(|hello| hello.suspends),
+            suspends: hello.as_ref().is_some_and(|hello| hello.suspends),
+            measures_load: hello.is_some_and(|hello| hello.measures_load),
         }))
     }
 
@@ -113,6 +116,11 @@ impl RunnerConnection {
     /// Returns whether attempts can be suspended.
     pub(super) const fn suspends(&self) -> bool {
         self.suspends
+    }
+
+    /// Returns whether the runner measures the load of the host.
+    pub(super) const fn measures_load(&self) -> bool {
+        self.measures_load
     }
 
     /// Sends a request and waits for the answer.
@@ -167,6 +175,7 @@ fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<RunnerHello> {
             keeps_order,
             has_streams_and_signals,
             suspends,
+            measures_load,
             ..
         } => Some(RunnerHello {
             version,
@@ -175,6 +184,7 @@ fn read_hello(lines: &mut BufReader<UnixStream>) -> Option<RunnerHello> {
             keeps_order,
             has_streams_and_signals,
             suspends,
+            measures_load,
         }),
         RunnerMessage::Answer { .. } | RunnerMessage::Report(_) | RunnerMessage::Output(_) => None,
     }

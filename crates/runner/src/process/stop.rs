@@ -40,7 +40,7 @@ pub(crate) fn holds_gpu(group: &SlotCgroup, mark: &AttemptMark) -> bool {
 }
 
 /// Returns every live process of a task.
-fn processes(group: &SlotCgroup, mark: &AttemptMark) -> Vec<Pid> {
+pub(crate) fn processes(group: &SlotCgroup, mark: &AttemptMark) -> Vec<Pid> {
     let members = group.members();
     members.unwrap_or_else(|| find_marked(mark, all_processes))
 }

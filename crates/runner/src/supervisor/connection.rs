@@ -49,6 +49,7 @@ impl EngineConnection {
             keeps_order: true,
             has_streams_and_signals: true,
             suspends: true,
+            measures_load: true,
         });
         self.connection
     }

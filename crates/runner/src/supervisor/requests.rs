@@ -72,6 +72,7 @@ impl RunnerSupervisor {
                 self.read_outputs(&reads);
                 RunnerResponse::Done
             }
+            RunnerRequestKind::Load => RunnerResponse::Load(self.host_load()),
             RunnerRequestKind::Running => RunnerResponse::Running(
                 self.tasks
                     .values()

@@ -42,6 +42,8 @@ pub enum PromiseRisk {
     NotStarted,
     /// The host closes before the task is likely to end.
     HostCloses,
+    /// Load that is not of jobs slows a host on which it runs.
+    HostSlowed,
     /// The job, or a task of the array, runs longer than was planned when it was promised.
     OwnRun,
     /// Other jobs run longer than was planned, or nodes are missing.
@@ -54,6 +56,7 @@ impl fmt::Display for PromiseRisk {
         f.write_str(match self {
             Self::NotStarted => "the engine has not started the program yet",
             Self::HostCloses => "its host closes before its likely end",
+            Self::HostSlowed => "other load slows its host",
             Self::OwnRun => "it takes longer than was planned",
             Self::Others => "what runs before it takes longer than was planned",
         })

@@ -41,8 +41,10 @@ impl<E: Engine> WorkerAgent<E> {
                     service,
                     grace_ms,
                     goes_on,
+                    measures_load,
                 },
             ) => {
+                self.set_measures_load(measures_load);
                 let grace = Duration::from_millis(grace_ms);
                 return self.on_welcome(service, LeaseTimings { grace }, goes_on);
             }
@@ -103,6 +105,7 @@ impl<E: Engine> WorkerAgent<E> {
             return Err(reconnect("there is no engine"));
         };
         self.send_offer(capacity, running);
+        self.send_slowdown();
         self.repeat_notice();
         if self.departure.starts_attempts() {
             let reports: Vec<_> = self.reports.values().flatten().cloned().collect();
@@ -143,6 +146,7 @@ impl<E: Engine> WorkerAgent<E> {
         self.renew_lease();
         self.unanswered.clear();
         self.send_use();
+        self.send_slowdown();
         Ok(())
     }
 

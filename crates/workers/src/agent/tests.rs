@@ -58,6 +58,7 @@ fn named_incarnation(worker: &mut WorkerAgent<SimEngine>) -> u32 {
 
 fn welcome(worker: &mut WorkerAgent<SimEngine>, goes_on: bool) {
     let message = ServerMessage::Welcome {
+        measures_load: false,
         service: "this".to_owned(),
         grace_ms: 60_000,
         goes_on,

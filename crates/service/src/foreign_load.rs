@@ -1,0 +1,52 @@
+//! Load of hosts that is not of jobs: it slows the tasks there, and their promises may be at risk.
+
+use std::collections::BTreeSet;
+
+use tollgate_gate::{GateInput, WorkerId};
+use tollgate_model::{ForeignLoad, HostSlowdown, TaskId};
+
+use crate::active_task::ActiveTask;
+use crate::core::Core;
+use crate::output::{CommandError, PromiseRisk, StepOutput};
+
+impl Core {
+    /// Takes note of how much slower work is on a worker's host, and reports the promises that this puts at risk.
+    pub(crate) fn slow_worker(
+        &mut self,
+        (worker, incarnation): (WorkerId, u32),
+        slowdown: HostSlowdown,
+        step: &mut StepOutput,
+    ) -> Result<(), CommandError> {
+        let input = GateInput::WorkerSlowed {
+            worker,
+            incarnation,
+            slowdown,
+        };
+        self.apply_input(input, step)?;
+        self.look_ahead.clear();
+        let before = self.jobs.risks.by_cause(PromiseRisk::HostSlowed);
+        let tasks = self.jobs.iter();
+        let now = tasks.filter(|(_, live)| self.load_at(live).is_some());
+        let jobs: BTreeSet<u64> = before.chain(now.map(|(task, _)| task.job)).collect();
+        for job in jobs {
+            self.look_at_promise(job, step);
+        }
+        Ok(())
+    }
+
+    /// Returns the load that is not of jobs on the slowest host of a running task, as far as it slows the task.
+    pub fn foreign_load_of(&self, task: impl Into<TaskId>) -> Option<ForeignLoad> {
+        self.load_at(self.jobs.get(task.into())?)
+    }
+
+    pub(crate) fn load_at(&self, live: &ActiveTask) -> Option<ForeignLoad> {
+        let view = self.gate.view(self.now);
+        let job = view.find_job(live.slot).filter(|_| live.is_running())?;
+        let hosts = view.hosts().iter().filter(|host| {
+            let mut placement = job.placement().iter();
+            placement.any(|range| range.touches(host.nodes))
+        });
+        let loads = hosts.filter_map(|host| host.foreign_load);
+        loads.max_by_key(|load| load.slowdown)
+    }
+}
