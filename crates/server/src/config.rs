@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `listen`, `maintenance`, `engine`, `desktops`, `local`, `outputs`, `promise`, `workers`, `retention`, `unpredictable`, `web`, `log` | the sections of the file |
+//! | `listen`, `maintenance`, `engine`, `desktops`, `local`, `outputs`, `promise`, `workers`, `monitoring`, `retention`, `unpredictable`, `web`, `log` | the sections of the file |
 //! | `rules`, `access`, `serve_options` | the settings, checked |
 //! | `catalogue` | the settings with their documentation |
 //! | `sample` | a sample of the file |
@@ -18,6 +18,7 @@ mod listen;
 mod local;
 mod log;
 pub(crate) mod maintenance;
+mod monitoring;
 mod outputs;
 mod promise;
 mod ranges;
@@ -43,6 +44,7 @@ use tollgate_service::NamedResources;
 use self::desktops::DesktopConfig;
 use self::local::LocalConfig;
 use self::log::LogConfig;
+use self::monitoring::MonitoringConfig;
 use self::promise::PromiseConfig;
 use self::retention::RetentionConfig;
 use self::unpredictable::UnpredictableConfig;
@@ -114,6 +116,8 @@ pub struct ServiceConfig {
     pub engine: Option<EngineConfig>,
     /// Workers on other hosts.
     pub workers: WorkerConfig,
+    /// Load of hosts that is not of jobs.
+    pub monitoring: MonitoringConfig,
     /// Workers on computers that people work at.
     pub desktops: DesktopConfig,
     /// Jobs whose run time cannot be predicted.
@@ -175,6 +179,7 @@ impl Default for ServiceConfig {
             local: LocalConfig::default(),
             engine: None,
             workers: WorkerConfig::default(),
+            monitoring: MonitoringConfig::default(),
             desktops: DesktopConfig::default(),
             unpredictable: UnpredictableConfig::default(),
             outputs: OutputConfig::default(),

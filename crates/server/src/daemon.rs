@@ -125,6 +125,9 @@ pub fn serve<E: Engine + 'static>(
     if options.local_nodes.is_none() {
         controller.offer_no_local_nodes();
     }
+    if options.measures_load {
+        controller.measure_load();
+    }
     controller.delay_reports(REPORT_DELAY);
     set_limits(&mut controller, &access)?;
     let began = std::time::Instant::now();

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tollgate_client::types::{ClassCourse, JobEventKind};
-use tollgate_model::{Instant, NodeRange, Span};
+use tollgate_model::{HostSlowdown, Instant, NodeRange, Span};
 use tollgate_service::RowChange;
 use tollgate_workers::WorkerState;
 
@@ -101,6 +101,8 @@ pub struct NodeStep {
     pub is_drained: bool,
     /// Whether their host is in use by others.
     pub is_in_use: bool,
+    /// How much longer work takes there because of load that is not of jobs.
+    pub slowdown: HostSlowdown,
 }
 
 /// A step of a job.

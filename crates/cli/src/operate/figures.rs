@@ -9,7 +9,7 @@ use serde::Serialize;
 use tollgate_client::records::EvictionReport;
 use tollgate_client::types::{
     CalibrationFigures, CalibrationReport, NodeList, NodeStatus, ResourceStatus, ServiceObjectives,
-    ServiceStatus, ShadowStatus, WorkerStatus,
+    ServiceStatus, ShadowStatus, SlowedHost, WorkerStatus,
 };
 
 use super::placements;
@@ -133,6 +133,18 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
         write_list(out, &columns, &nodes.resources)?;
     }
     writeln!(out)?;
+    for slowed in &nodes.slowed_hosts {
+        let SlowedHost {
+            host,
+            slowdown,
+            since,
+        } = slowed;
+        let since = format::format_local_time(since, &format::now());
+        writeln!(
+            out,
+            "{host}: other load makes jobs {slowdown:.1} times slower since {since}"
+        )?;
+    }
     for words in &nodes.enforced {
         writeln!(out, "{words}")?;
     }

@@ -39,7 +39,7 @@ pub struct WorkerEvent {
 }
 
 /// An event of nodes that belong to a worker, or to the service's host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeEvent {
     /// Number of the first node.
     pub first_node: u32,
@@ -50,6 +50,9 @@ pub struct NodeEvent {
     /// Name of the worker; none for the service's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
+    /// How many times as long work takes on their host because of load that is not of jobs; none if that slows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<f64>,
     /// Instant of the event.
     pub at: String,
 }

@@ -43,7 +43,7 @@ pub struct MovedEnds {
 }
 
 /// The nodes and workers of the service.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeList {
     /// The nodes: cores of the service's host and of the workers' hosts.
     pub nodes: Vec<NodeStatus>,
@@ -56,6 +56,20 @@ pub struct NodeList {
     /// Devices of hosts, and licences of the site.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceStatus>,
+    /// Hosts on which load that is not of jobs slows jobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowed_hosts: Vec<SlowedHost>,
+}
+
+/// A host on which load that is not of jobs slows jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowedHost {
+    /// Name of the host.
+    pub host: String,
+    /// How many times as long work takes there. Above 1, at most 100.
+    pub slowdown: f64,
+    /// Instant since which jobs have been slower there.
+    pub since: String,
 }
 
 /// A device of a host, or a licence of the site.

@@ -4,10 +4,12 @@
 //! tollgate-server -- idle [JOBS]` fills a store with finished jobs (default: a million) and measures memory
 //! and processor time of an idle service. `cargo bench -p tollgate-server -- floods` measures one user's
 //! quotes while another user floods the service.
-//! `cargo bench -p tollgate-server -- desktops` measures the log-ins of a day at 1,359 computers.
+//! `cargo bench -p tollgate-server -- desktops` measures the log-ins of a day at 1,359 computers. `cargo bench -p
+//! tollgate-server -- foreign-load` counts the promises that are broken on hosts that others load.
 
 mod desktops;
 mod floods;
+mod foreign_load;
 mod idle;
 mod quotes;
 mod server;
@@ -19,6 +21,7 @@ fn main() {
         ["__serve", folder, policy] => server::serve(folder.as_ref(), policy),
         ["desktops", ..] => desktops::measure(),
         ["floods", ..] => floods::measure(),
+        ["foreign-load", ..] => foreign_load::measure(),
         ["idle", jobs, ..] if *jobs != "--bench" => idle::measure(jobs.parse().expect("a number")),
         ["idle", ..] => idle::measure(1_000_000),
         _ => quotes::measure(),

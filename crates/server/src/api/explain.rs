@@ -86,10 +86,15 @@ fn run_sentence(outlook: Option<&TaskOutlook>, engine: Option<&QueueingEngine>) 
         return format!("suspended, or about to be evicted: {}", cause.phrase());
     }
     let Some(wait) = outlook.and_then(|outlook| outlook.engine_wait) else {
-        return match outlook.and_then(|outlook| outlook.closes_before_end) {
-            Some(at) => format!("running; its host closes at {}", format_iso(at)),
-            None => "running".to_owned(),
-        };
+        let closes = outlook.and_then(|outlook| outlook.closes_before_end);
+        let load = outlook.and_then(|outlook| outlook.foreign_load);
+        let closes = closes.map(|at| format!("; its host closes at {}", format_iso(at)));
+        let slower = load.map(|load| {
+            let (slowdown, since) = (load.slowdown, format_iso(load.since));
+            format!("; other load makes its host {slowdown} times slower since {since}")
+        });
+        let notes: String = closes.into_iter().chain(slower).collect();
+        return format!("running{notes}");
     };
     let since = format_iso(wait.ordered);
     match engine {

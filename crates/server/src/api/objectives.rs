@@ -4,10 +4,10 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
     CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport, HostUseCause,
     NodeAvailability, NodeList, NodeStatus, ResourceStatus, ServiceObjectives, ShadowStatus,
-    WorkerLinkState, WorkerStatus,
+    SlowedHost, WorkerLinkState, WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
-use tollgate_model::{BookEntry, BreakCause, NodeId};
+use tollgate_model::{BookEntry, BreakCause, ForeignLoad, NodeId};
 use tollgate_risk::calibration::score_interval;
 use tollgate_service::{ObjectiveSums, PolicyComparison};
 use tollgate_store::PromiseSums;
@@ -133,6 +133,15 @@ pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
         enforced: local.map(sentences).unwrap_or_default(),
         workers: site.workers.iter().map(worker_status).collect(),
         resources: site.resources.iter().map(resource_status).collect(),
+        slowed_hosts: site.slowed_hosts.iter().map(slowed_host).collect(),
+    }
+}
+
+fn slowed_host((host, load): &(String, ForeignLoad)) -> SlowedHost {
+    SlowedHost {
+        host: host.clone(),
+        slowdown: load.slowdown.as_f64(),
+        since: format_iso(load.since),
     }
 }
 

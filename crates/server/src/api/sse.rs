@@ -172,6 +172,7 @@ fn node_event(at: Instant, step: &NodeStep) -> NodeEvent {
         state: state.into(),
         first_node: step.nodes.first,
         nodes: step.nodes.len,
+        slowdown: Some(step.slowdown.as_f64()).filter(|_| step.slowdown.is_slower()),
         at: format_iso(at),
     }
 }

@@ -44,6 +44,8 @@ pub struct ServeOptions {
     pub batch_system: Option<Arc<BatchSystem>>,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
+    /// Whether the load of hosts that is not of jobs is measured.
+    pub measures_load: bool,
     /// Times in which no job runs.
     pub maintenance: Vec<MaintenanceRule>,
     /// Weights of users in the fair order, ascending by user id; 1 of all others.
@@ -103,6 +105,7 @@ impl ServiceConfig {
             batch_system: None,
             local_devices: self.local_devices()?,
             lease: self.workers.timings()?,
+            measures_load: self.monitoring.foreign_load,
             maintenance: self.maintenance()?,
             user_weights: self.user_weights()?,
             licences: named_resources("licences", &self.licences)?,

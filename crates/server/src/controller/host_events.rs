@@ -2,7 +2,7 @@
 
 use tollgate_engine::Engine;
 use tollgate_gate::WorkerId;
-use tollgate_model::Instant;
+use tollgate_model::{ForeignLoad, HostSlowdown, Instant};
 use tollgate_service::LOCAL_WORKER;
 use tollgate_workers::{WorkerSnapshot, WorkerState};
 
@@ -37,19 +37,24 @@ impl<E: Engine> Controller<E> {
 
     /// Publishes the events of workers, and those of nodes that are up, drained or down since the last call.
     pub(super) fn publish_hosts(&mut self, at: Instant) {
-        let changed: Vec<_> = self
-            .core
-            .gate()
+        let gate = self.core.gate();
+        let hosts = gate
             .workers()
+            .map(|(worker, live)| (worker, (live, gate.foreign_load(worker))));
+        let changed: Vec<_> = hosts
             .filter(|(worker, now)| self.described_nodes.get(worker) != Some(now))
             .collect();
         // The nodes with which the service begins are no news.
         let is_begin = self.described_nodes.is_empty();
         for (worker, now) in changed {
             let before = self.described_nodes.insert(worker, now);
+            let (now, load) = now;
+            self.log_load(worker, before.and_then(|(_, load)| load), load);
             if is_begin {
                 continue;
             }
+            let slowdown = load.map_or(HostSlowdown::NONE, |load| load.slowdown);
+            let before = before.map(|(live, _)| live);
             let name = (worker != LOCAL_WORKER).then(|| self.workers.name_of(worker));
             let step = |known: tollgate_gate::WorkerIncarnation, is_up| {
                 EventSubject::Nodes(NodeStep {
@@ -58,6 +63,7 @@ impl<E: Engine> Controller<E> {
                     is_up,
                     is_drained: known.drained,
                     is_in_use: known.in_use.is_some(),
+                    slowdown,
                 })
             };
             let gone = before.filter(|before| before.up && before.nodes != now.nodes);
@@ -69,5 +75,20 @@ impl<E: Engine> Controller<E> {
         }
         let events = std::mem::take(&mut self.host_events);
         self.log.publish_others(self.store.batch(), at, events);
+    }
+
+    /// Logs that load which is not of jobs slows a host, or slows it no longer.
+    fn log_load(&self, worker: WorkerId, before: Option<ForeignLoad>, now: Option<ForeignLoad>) {
+        if before == now {
+            return;
+        }
+        let host = self.host_name(worker);
+        match now {
+            Some(load) => {
+                let slowdown = load.slowdown.as_f64();
+                tracing::warn!(host, slowdown, "other load slows a host");
+            }
+            None => tracing::info!(host, "other load slows a host no longer"),
+        }
     }
 }

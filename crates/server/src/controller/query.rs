@@ -1,7 +1,7 @@
 //! Queries, which change no state.
 
 use tollgate_engine::Engine;
-use tollgate_model::{HostNameIndex, NodeId, NodeRange, TaskId};
+use tollgate_model::{ForeignLoad, HostNameIndex, NodeId, NodeRange, TaskId};
 use tollgate_policy::{JobPhase, WaitOrder};
 use tollgate_service::{ActiveArray, ActiveTask};
 use tollgate_workers::WorkerState;
@@ -175,6 +175,7 @@ impl<E: Engine> Controller<E> {
             class_changes: self.class_changes,
             evictions: self.evictions.clone(),
             desktops: self.desktop_counts(),
+            slowed_hosts: self.slowed_hosts(),
             shadow,
         }
     }
@@ -193,6 +194,16 @@ impl<E: Engine> Controller<E> {
             }
         }
         counts
+    }
+
+    fn slowed_hosts(&self) -> Vec<(String, ForeignLoad)> {
+        let gate = self.core.gate();
+        let up = gate.workers().filter(|(_, live)| live.up);
+        let slowed = up.filter_map(|(worker, _)| {
+            let load = gate.foreign_load(worker)?;
+            Some((self.host_name(worker), load))
+        });
+        slowed.collect()
     }
 
     fn cluster_info(&mut self) -> Result<ClusterInfo, RequestError> {
@@ -224,6 +235,7 @@ impl<E: Engine> Controller<E> {
             nodes,
             drained,
             offers_local_nodes: self.offers_local_nodes,
+            slowed_hosts: self.slowed_hosts(),
             workers: self.workers.worker_infos(self.core.gate()),
             resources: self.resource_use(),
         })
@@ -291,6 +303,7 @@ impl<E: Engine> Controller<E> {
             failed_launches: None,
             engine_wait: None,
             closes_before_end: None,
+            foreign_load: None,
             in_use: None,
             risk: None,
         };
@@ -329,6 +342,7 @@ impl<E: Engine> Controller<E> {
         task_outlook.failed_launches = live.failed_launches();
         task_outlook.engine_wait = live.engine_wait;
         task_outlook.in_use = self.core.suspended_by(task);
+        task_outlook.foreign_load = self.core.foreign_load_of(task);
         task_outlook.closes_before_end = self.core.closes_before_end(task);
         task_outlook.risk = self.core.promise_at_risk(task.job);
         task_outlook.prediction = self.core.predict(now, task);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::class_changes::ClassChangeCounts;
 use super::eviction_counts::EvictionCounts;
 use tollgate_engine::EngineCapacity;
-use tollgate_model::{EvictionCause, Instant, MaintenanceWindow, NodeRange, Span};
+use tollgate_model::{EvictionCause, ForeignLoad, Instant, MaintenanceWindow, NodeRange, Span};
 use tollgate_service::{
     EngineWait, FailedLaunches, JobPrediction, PolicyComparison, PromiseAtRisk, PromiseRisk,
     WaitCause,
@@ -52,6 +52,8 @@ pub struct StatusSnapshot {
     pub evictions: EvictionCounts,
     /// The computers that people work at, of connected workers.
     pub desktops: DesktopCounts,
+    /// The hosts that load which is not of jobs slows, by name.
+    pub slowed_hosts: Vec<(String, ForeignLoad)>,
     /// The comparison of the shadow policy with the real one, if a shadow policy is configured.
     pub shadow: Option<PolicyComparison>,
 }
@@ -76,6 +78,8 @@ pub struct ClusterInfo {
     pub drained: Vec<NodeRange>,
     /// Whether the service offers nodes of its own host.
     pub offers_local_nodes: bool,
+    /// The hosts that load which is not of jobs slows, by name.
+    pub slowed_hosts: Vec<(String, ForeignLoad)>,
     /// The workers on other hosts, with their ranges of these nodes.
     pub workers: Vec<tollgate_workers::WorkerInfo>,
     /// Devices of hosts that are up, and licences.
@@ -161,6 +165,8 @@ pub struct TaskOutlook {
     pub engine_wait: Option<EngineWait>,
     /// Why the host of the running task is in use by others, if it is.
     pub in_use: Option<EvictionCause>,
+    /// The load that is not of jobs on the slowest host of the running task, as far as it slows the task.
+    pub foreign_load: Option<ForeignLoad>,
     /// The end of its host, if the promise of the running task is at risk because of that.
     pub closes_before_end: Option<Instant>,
     /// The risk of the promise to the job, if it is at risk.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate_engine::{Engine, LaunchLimits, SpreadAccess, WakeCallback};
 use tollgate_gate::{WorkerId, WorkerIncarnation};
 use tollgate_host::StateFileError;
-use tollgate_model::{AttemptReport, Instant, Span};
+use tollgate_model::{AttemptReport, ForeignLoad, Instant, Span};
 use tollgate_service::{AdmissionRules, Core, EngineAction, UnfinishedCounts};
 use tollgate_store::{JobProgram, RestoreProgress, Store, StoreError, TaskNumbers};
 use tollgate_workers::{MonotonicClock, WorkerPool, WorkerPoolConfig, WorkerSnapshot};
@@ -80,12 +80,15 @@ pub struct Controller<E> {
     /// Events of workers and nodes that are not published yet.
     pub(super) host_events: Vec<EventSubject>,
     /// The workers with their nodes as the log of events last described them.
-    pub(super) described_nodes: BTreeMap<WorkerId, WorkerIncarnation>,
+    pub(super) described_nodes: BTreeMap<WorkerId, DescribedHost>,
     /// The number of times the engine could not carry out a command.
     pub(super) engine_failures: u64,
     pub(super) class_changes: ClassChangeCounts,
     pub(super) evictions: EvictionCounts,
 }
+
+/// A host as the log of events last described it.
+pub(super) type DescribedHost = (WorkerIncarnation, Option<ForeignLoad>);
 
 impl<E: Engine> Controller<E> {
     /// Creates a controller that continues from the state of the store. Its clock is never before the last
@@ -169,6 +172,11 @@ impl<E: Engine> Controller<E> {
     /// Offers no node of this host: jobs run on workers alone.
     pub fn offer_no_local_nodes(&mut self) {
         self.offers_local_nodes = false;
+    }
+
+    /// Measures how much load that is not of jobs slows hosts. Without this call none counts as slowed.
+    pub fn measure_load(&mut self) {
+        self.workers.measure_load();
     }
 
     /// Limits each user's numbers of unfinished jobs and tasks. Without this call there is no limit.

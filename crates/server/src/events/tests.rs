@@ -58,6 +58,7 @@ fn events_of_workers_stand_between_those_of_jobs_and_no_identifier_comes_twice()
     let nodes = || {
         EventSubject::Nodes(NodeStep {
             is_in_use: false,
+            slowdown: HostSlowdown::NONE,
             worker: None,
             nodes: NodeRange { first: 0, len: 1 },
             is_up: true,

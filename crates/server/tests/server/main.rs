@@ -30,6 +30,7 @@ mod expectations;
 mod fair_shares;
 mod faults;
 mod followers;
+mod foreign_load;
 mod grants;
 mod histories;
 mod impossible;

@@ -335,6 +335,20 @@ pub const METRICS: &[MetricFamily] = &[
         },
     },
     MetricFamily {
+        name: "tollgate_host_slowdown",
+        kind: MetricKind::Gauge,
+        unit: "ratio, 1 to 100",
+        labels: &["host"],
+        help: "How many times as long work takes on hosts that load which is not of jobs slows.",
+        samples: |now| {
+            let hosts = now.census.slowed_hosts.iter();
+            let samples = hosts.map(|(host, load)| {
+                sample("", Some(("host", host.as_str())), load.slowdown.as_f64())
+            });
+            samples.collect()
+        },
+    },
+    MetricFamily {
         name: "tollgate_evictions",
         kind: MetricKind::Counter,
         unit: "attempts",
