@@ -125,8 +125,8 @@ pub fn serve<E: Engine + 'static>(
     if options.local_nodes.is_none() {
         controller.offer_no_local_nodes();
     }
-    if options.measures_load {
-        controller.measure_load();
+    if let Some(interval) = options.load_interval {
+        controller.measure_load(interval);
     }
     controller.delay_reports(REPORT_DELAY);
     set_limits(&mut controller, &access)?;

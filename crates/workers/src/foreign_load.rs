@@ -1,5 +1,7 @@
 //! Hosts that load which is not of tasks slows, as the service sees them.
 
+use std::time::Duration;
+
 use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};
 use tollgate_model::HostSlowdown;
@@ -9,10 +11,10 @@ use crate::pool::WorkerPool;
 use crate::slowdown::SlowdownMeter;
 
 impl<E: Engine> WorkerPool<E> {
-    /// Measures how much load that is not of tasks slows this host and those of workers, from now on. Without this call
-    /// none counts as slowed.
-    pub fn measure_load(&mut self) {
-        self.local_meter = Some(SlowdownMeter::default());
+    /// Measures how much load that is not of tasks slows this host and those of workers, from now on, with a look in
+    /// each interval, which is positive. Without this call none counts as slowed.
+    pub fn measure_load(&mut self, interval: Duration) {
+        self.local_meter = Some(SlowdownMeter::new(interval));
     }
 
     /// Notes how much longer work takes on a worker's host. Nothing is reported unless it is asked for.

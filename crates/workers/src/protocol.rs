@@ -122,8 +122,9 @@ pub enum ServerMessage {
         /// Whether the worker's incarnation goes on. If not, the worker ends all its tasks before
         /// it offers anything.
         goes_on: bool,
-        /// Whether the worker is to report how much load that is not of tasks slows its host.
-        measures_load: bool,
+        /// The time in milliseconds between two looks at the load of the worker's host that is not of tasks, of which the
+        /// worker is to report how much it slows these; None if it is not to look.
+        load_interval_ms: Option<u64>,
     },
     /// The worker is refused, and need not connect again as it is.
     Refused(String),

@@ -1,6 +1,7 @@
 //! The server side of a worker's session: handshake, heartbeats and reports.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tollgate_engine::{Engine, EngineCapacity};
 use tollgate_gate::WorkerId;
@@ -23,6 +24,10 @@ const MAX_NAME_LEN: usize = 64;
 const ROOT: &str = "root";
 /// Maximum number of nodes of one worker. A larger offer is a mistake or an attack.
 const MAX_NODES: u32 = 4096;
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
 
 impl<E: Engine> WorkerPool<E> {
     /// Handles an event of a connection. Returns false if the connection is to be closed.
@@ -228,9 +233,12 @@ impl<E: Engine> WorkerPool<E> {
                 .is_some_and(|live| live.number == hello.incarnation);
         let welcome = ServerMessage::Welcome {
             service: pool_config.service.clone(),
-            grace_ms: u64::try_from(pool_config.lease.grace.as_millis()).unwrap_or(u64::MAX),
+            grace_ms: millis(pool_config.lease.grace),
             goes_on,
-            measures_load: self.local_meter.is_some(),
+            load_interval_ms: self
+                .local_meter
+                .as_ref()
+                .map(|meter| millis(meter.interval())),
         };
         let older: Vec<u64> = self.connections_of(worker).collect();
         for older in older {

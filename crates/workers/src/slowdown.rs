@@ -5,9 +5,9 @@
 //! are more than its nodes, and for other attempts, if the host has fewer processors than nodes. Both are subtracted.
 //! While no attempt runs, the slowdown is that which attempts on all nodes would find beside the present runnable threads.
 //!
-//! A look every [`LOOK_INTERVAL`] gives one value. The median of the last looks is reported when it differs by
-//! [`LEAST_CHANGE`] from what was reported last. So a burst that is shorter than half of the looks changes nothing, and a load
-//! that stays, or ends, is seen after half of them.
+//! A look every few seconds gives one value. The median of the last looks is reported when it differs by [`LEAST_CHANGE`]
+//! from what was reported last. So a burst that is shorter than half of the looks changes nothing, and a load that stays, or
+//! ends, is seen after half of them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -15,9 +15,7 @@ use std::time::Duration;
 use tollgate_engine::{AttemptDemand, HostLoad};
 use tollgate_model::{AttemptId, HostSlowdown, Span};
 
-/// The time between two looks.
-pub const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// Number of looks of which the median counts: 45 s.
+/// Number of looks of which the median counts.
 const N_LOOKS: usize = 9;
 /// Number of looks before the first median.
 const LEAST_LOOKS: usize = 5;
@@ -25,12 +23,14 @@ const LEAST_LOOKS: usize = 5;
 const LEAST_CHANGE: f64 = 1.2;
 /// The slowdown below which a host counts as not slowed: timers, interrupts and the runner itself.
 const NEGLIGIBLE: f64 = 1.1;
-/// The time for which a reported slowdown stays, so that a load that comes and goes costs few commands.
-const LEAST_STAY: Duration = Duration::from_secs(30);
+/// Number of looks for which a reported slowdown stays, so that a load that comes and goes costs few commands.
+const LEAST_STAY: u32 = 6;
 
 /// A meter of the slowdown of one host. It reads no clock: time is an argument.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SlowdownMeter {
+    /// The time between two looks.
+    interval: Duration,
     last: Option<LastLook>,
     /// The latest slowdowns, the oldest first.
     looks: VecDeque<HostSlowdown>,
@@ -49,6 +49,22 @@ struct LastLook {
 }
 
 impl SlowdownMeter {
+    /// Creates a meter that looks once in each interval, which is positive.
+    pub const fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            last: None,
+            looks: VecDeque::new(),
+            reported: None,
+            due: Duration::ZERO,
+        }
+    }
+
+    /// Returns the time between two looks.
+    pub const fn interval(&self) -> Duration {
+        self.interval
+    }
+
     /// Returns when the next look is due.
     pub const fn next_look(&self) -> Duration {
         self.due
@@ -58,7 +74,7 @@ impl SlowdownMeter {
     pub fn is_due(&mut self, now: Duration) -> bool {
         let is_due = self.due <= now;
         if is_due {
-            self.due = now + LOOK_INTERVAL;
+            self.due = now + self.interval;
         }
         is_due
     }
@@ -85,7 +101,7 @@ impl SlowdownMeter {
         }
         let found = self.median()?;
         let is_news = self.reported.is_none_or(|(reported, at)| {
-            is_change(reported, found) && now.saturating_sub(at) >= LEAST_STAY
+            is_change(reported, found) && now.saturating_sub(at) >= self.interval * LEAST_STAY
         });
         if is_news {
             self.reported = Some((found, now));
@@ -184,6 +200,8 @@ mod tests {
 
     use super::*;
 
+    const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+
     /// A host of two processors, on which attempts want these numbers of processors on one node each, and others are
     /// runnable.
     struct TestHost {
@@ -196,7 +214,7 @@ mod tests {
     impl TestHost {
         fn new() -> Self {
             Self {
-                meter: SlowdownMeter::default(),
+                meter: SlowdownMeter::new(LOOK_INTERVAL),
                 at: Duration::ZERO,
                 times: BTreeMap::new(),
             }
@@ -313,7 +331,7 @@ mod tests {
                 let attempts = if is_idle { &[][..] } else { &attempts[..] };
                 for change in host.looks(1, attempts, runnable) {
                     prop_assert!((1.0..=HostSlowdown::MAX).contains(&change) && change != reported);
-                    prop_assert!(last.is_none_or(|last| host.at - last >= LEAST_STAY));
+                    prop_assert!(last.is_none_or(|last| host.at - last >= LOOK_INTERVAL * LEAST_STAY));
                     (last, reported) = (Some(host.at), change);
                 }
             }

@@ -38,6 +38,8 @@ pub enum Need {
     Zones,
     /// A batch system that runs.
     BatchSystem,
+    /// The kernel's count of the time that threads wait for a processor.
+    WaitTimes,
     /// A program that is not installed everywhere.
     Program,
 }

@@ -52,6 +52,7 @@ mod demo;
 mod detach;
 mod ends;
 mod flags;
+mod foreign_load;
 mod frontends;
 mod generate;
 mod impossible;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate_batch_engine::BatchSystem;
 use tollgate_client::certificate::{CertificateError, TlsCertificate};
@@ -44,8 +45,8 @@ pub struct ServeOptions {
     pub batch_system: Option<Arc<BatchSystem>>,
     /// The lease timings of workers.
     pub lease: LeaseTimings,
-    /// Whether the load of hosts that is not of jobs is measured.
-    pub measures_load: bool,
+    /// The time between two looks at the load of hosts that is not of jobs; None if it is not measured.
+    pub load_interval: Option<Duration>,
     /// Times in which no job runs.
     pub maintenance: Vec<MaintenanceRule>,
     /// Weights of users in the fair order, ascending by user id; 1 of all others.
@@ -105,7 +106,7 @@ impl ServiceConfig {
             batch_system: None,
             local_devices: self.local_devices()?,
             lease: self.workers.timings()?,
-            measures_load: self.monitoring.foreign_load,
+            load_interval: self.monitoring.load_interval()?,
             maintenance: self.maintenance()?,
             user_weights: self.user_weights()?,
             licences: named_resources("licences", &self.licences)?,

@@ -174,9 +174,10 @@ impl<E: Engine> Controller<E> {
         self.offers_local_nodes = false;
     }
 
-    /// Measures how much load that is not of jobs slows hosts. Without this call none counts as slowed.
-    pub fn measure_load(&mut self) {
-        self.workers.measure_load();
+    /// Measures how much load that is not of jobs slows hosts. Looks once in each interval, which is
+    /// positive. Without this call none counts as slowed.
+    pub fn measure_load(&mut self, interval: Duration) {
+        self.workers.measure_load(interval);
     }
 
     /// Limits each user's numbers of unfinished jobs and tasks. Without this call there is no limit.

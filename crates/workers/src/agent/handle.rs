@@ -41,10 +41,10 @@ impl<E: Engine> WorkerAgent<E> {
                     service,
                     grace_ms,
                     goes_on,
-                    measures_load,
+                    load_interval_ms,
                 },
             ) => {
-                self.set_measures_load(measures_load);
+                self.set_load_interval(load_interval_ms);
                 let grace = Duration::from_millis(grace_ms);
                 return self.on_welcome(service, LeaseTimings { grace }, goes_on);
             }

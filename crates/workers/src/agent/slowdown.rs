@@ -9,12 +9,12 @@ use crate::protocol::WorkerMessage;
 use crate::slowdown::SlowdownMeter;
 
 impl<E: Engine> WorkerAgent<E> {
-    /// Takes note of whether the service asks for the slowdown of this host.
-    pub(super) fn set_measures_load(&mut self, measures: bool) {
-        self.meter = match (measures, self.meter.take()) {
-            (true, known) => Some(known.unwrap_or_default()),
-            (false, _) => None,
-        };
+    /// Takes note of whether the service asks for the slowdown of this host, and how often the worker is to look.
+    pub(super) fn set_load_interval(&mut self, interval_ms: Option<u64>) {
+        let interval = interval_ms.map(|millis| Duration::from_millis(millis.max(1)));
+        let known = self.meter.take();
+        let known = known.filter(|meter| Some(meter.interval()) == interval);
+        self.meter = known.or(interval.map(SlowdownMeter::new));
     }
 
     /// Returns when the next look at the load is due.

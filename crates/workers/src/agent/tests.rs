@@ -58,7 +58,7 @@ fn named_incarnation(worker: &mut WorkerAgent<SimEngine>) -> u32 {
 
 fn welcome(worker: &mut WorkerAgent<SimEngine>, goes_on: bool) {
     let message = ServerMessage::Welcome {
-        measures_load: false,
+        load_interval_ms: None,
         service: "this".to_owned(),
         grace_ms: 60_000,
         goes_on,
