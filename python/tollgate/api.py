@@ -41,6 +41,7 @@ __all__ = [
     "ServiceStatus",
     "ShadowStatus",
     "SignalResult",
+    "SlowedHost",
     "SubmitResponse",
     "TaskFailures",
     "TaskRangeDecision",
@@ -458,6 +459,8 @@ class NodeList:
     """Workers on other hosts, lost ones included."""
     resources: tuple[ResourceStatus, ...] = ()
     """Devices of hosts, and licences of the site."""
+    slowed_hosts: tuple[SlowedHost, ...] = ()
+    """Hosts on which load that is not of jobs slows jobs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -697,6 +700,18 @@ class SignalResult:
     unreached: int
     """Number of running tasks that got none: their worker is not connected, or their program does not run yet or any
     more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowedHost:
+    """A host on which load that is not of jobs slows jobs."""
+
+    host: str
+    """Name of the host."""
+    slowdown: float
+    """How many times as long work takes there. Above 1, at most 100."""
+    since: str
+    """Instant since which jobs have been slower there."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -218,6 +218,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn slowdown_that_cannot_be_is_the_nearest_that_can() {
+        let read = |text: &str| serde_json::from_str::<WorkerMessage>(text).expect("a message");
+        let slowed = |slowdown| WorkerMessage::Slowed(HostSlowdown::nearest(slowdown));
+        assert_eq!(read("{\"slowed\":-3e9}"), slowed(1.0));
+        assert_eq!(read("{\"slowed\":1e300}"), slowed(HostSlowdown::MAX));
+        assert_eq!(read("{\"slowed\":2.5}"), slowed(2.5));
+    }
+
+    #[test]
     fn frames_are_accepted_once_and_in_order() {
         let mut event = SequenceCounter::default();
         assert_eq!(event.check(1), SequenceCheck::Next);

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tollgate_engine::sim_engine::SimProgram;
 use tollgate_engine::{SimEngine, SimHost};
 use tollgate_gate::{Gate, GateInput};
-use tollgate_model::{AttemptOutcome, AttemptStatus, HostTerms, Instant, Market, Span};
+use tollgate_model::{
+    AttemptOutcome, AttemptStatus, HostSlowdown, HostTerms, Instant, Market, Span,
+};
 use tollgate_policies::builtin_registry;
 use tollgate_service::ServiceCommand;
 
@@ -252,6 +254,50 @@ fn moved_end_of_another_incarnation_is_refused() {
     };
     let refused = gate.handle(Instant::ZERO, input, &mut Vec::new());
     assert_eq!(refused, Err(tollgate_gate::InputError::StaleWorker));
+}
+
+#[test]
+fn slowdown_of_a_host_reaches_the_gate_if_it_is_measured_and_ends_if_it_is_not() {
+    let slow = |slowdown| WorkerMessage::Slowed(HostSlowdown::nearest(slowdown));
+    let command = |slowdown| ServiceCommand::WorkerSlowed {
+        worker: WorkerId(1),
+        incarnation: 1,
+        slowdown: HostSlowdown::nearest(slowdown),
+    };
+    let (mut session, mut gate) = registered_worker_until(None);
+    let changes = |session: &mut TestSession, gate: &Gate| {
+        session.pool.membership_changes(gate, Span::ZERO, || false)
+    };
+    session.exchange(1, slow(3.0));
+    assert_eq!(changes(&mut session, &gate), [], "nothing is measured");
+    session.pool.measure_load(Duration::from_secs(5));
+    session.exchange(1, slow(3.0));
+    for _ in 0..2 {
+        // Until the gate has it.
+        assert_eq!(changes(&mut session, &gate), [command(3.0)]);
+    }
+    let input = GateInput::WorkerSlowed {
+        worker: WorkerId(1),
+        incarnation: 1,
+        slowdown: HostSlowdown::nearest(3.0),
+    };
+    gate.handle(Instant::ZERO, input, &mut Vec::new()).unwrap();
+    assert_eq!(changes(&mut session, &gate), []);
+    session.exchange(1, slow(1.0));
+    assert_eq!(changes(&mut session, &gate), [command(1.0)]);
+    session.exchange(1, slow(3.0));
+    session.pool.local_meter = None;
+    assert_eq!(changes(&mut session, &gate), [command(1.0)]);
+}
+
+#[test]
+fn slowdown_is_reported_only_in_the_present_incarnation() {
+    let (mut session, gate) = registered_worker_until(None);
+    session.pool.measure_load(Duration::from_secs(5));
+    let slow = WorkerMessage::Slowed(HostSlowdown::nearest(3.0));
+    assert_eq!(session.exchange(2, slow), [ServerMessage::Over]);
+    let changes = session.pool.membership_changes(&gate, Span::ZERO, || false);
+    assert_eq!(changes, []);
 }
 
 fn end(job: u64) -> AttemptReport {

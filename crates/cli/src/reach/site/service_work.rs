@@ -100,6 +100,7 @@ impl ServiceWork {
             enforced: Vec::new(),
             workers: Vec::new(),
             resources: Vec::new(),
+            slowed_hosts: Vec::new(),
         };
         let mut work = Self::new(Vec::new(), none);
         for node in &nodes {

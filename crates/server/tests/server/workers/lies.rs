@@ -14,8 +14,8 @@ use tollgate_engine::capacity::{
 use tollgate_engine::output::{OutputBytes, OutputFile, OutputPiece};
 use tollgate_engine::{EngineCapacity, OutputAnswer, PartRequest};
 use tollgate_model::{
-    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus, Instant,
-    KillReason, LaunchFailure, LaunchFault, Span,
+    AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStart, AttemptStatus,
+    HostSlowdown, Instant, KillReason, LaunchFailure, LaunchFault, Span,
 };
 use tollgate_server::controller::ControllerRequest;
 use tollgate_store::{JobFilter, RecordFilter, Store, UsageKeys};
@@ -55,6 +55,7 @@ impl ByzantineWorker {
         let registry = cluster.data_dir.path().join("workers.json");
         let controller = cluster.controller();
         controller.offer_no_local_nodes();
+        controller.measure_load(Duration::from_secs(5));
         let config = WorkerPoolConfig {
             service: "this".to_owned(),
             owners: JobOwners::Own("me".to_owned()),
@@ -344,6 +345,7 @@ fn message() -> impl Strategy<Value = WorkerMessage> {
         1 => greeting,
         1 => unsigned().prop_map(WorkerMessage::Beat),
         1 => instant().prop_map(WorkerMessage::Until),
+        1 => any::<f64>().prop_map(|slowdown| WorkerMessage::Slowed(HostSlowdown::nearest(slowdown))),
         1 => Just(WorkerMessage::Leaving(LeaveNotice::Idle)),
         1 => Just(WorkerMessage::Leaving(LeaveNotice::Now)),
         1 => part,
