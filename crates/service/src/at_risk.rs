@@ -183,8 +183,7 @@ impl Core {
             let left = live.spec.due()?.since(self.now);
             let done = self.work_so_far(live, self.now);
             let is_outdated = is_outdated(live.forecast.basis(), basis);
-            let slowdown = self.load_at(live).map(|load| load.slowdown);
-            let left = slowdown.unwrap_or_default().work_within(left);
+            let left = self.slowdown_at(live).work_within(left);
             is_outdated.then(|| work.given_survived(done).probability_within(done + left))
         });
         chances.reduce(lower)

@@ -63,8 +63,9 @@ impl Core {
         let closes = self.closing_of(live)?;
         let done = self.work_so_far(live, self.now);
         let work = self.work_distribution(live, self.now);
+        let slowdown = self.slowdown_at(live);
         let by = |end: Instant| {
-            let left = end.since(self.now).max(Span::ZERO);
+            let left = slowdown.work_within(end.since(self.now).max(Span::ZERO));
             work.probability_within(done + left).as_f64()
         };
         let whole = live.forecast.distribution();

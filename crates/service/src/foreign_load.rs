@@ -39,6 +39,12 @@ impl Core {
         self.load_at(self.jobs.get(task.into())?)
     }
 
+    /// Returns how much longer the rest of the work of a running task takes.
+    pub(crate) fn slowdown_at(&self, live: &ActiveTask) -> HostSlowdown {
+        self.load_at(live)
+            .map_or(HostSlowdown::NONE, |load| load.slowdown)
+    }
+
     pub(crate) fn load_at(&self, live: &ActiveTask) -> Option<ForeignLoad> {
         let view = self.gate.view(self.now);
         let job = view.find_job(live.slot).filter(|_| live.is_running())?;

@@ -8,4 +8,4 @@ pub const VERSION: u32 = 20;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 39;
+pub const FORMAT: u32 = 40;
