@@ -9,7 +9,7 @@
 //! | [`script`] | [`LaunchScript`]: the text of a program that comes with its launch |
 //! | [`output`] | [`OutputRead`]: the output of an attempt, piece by piece |
 //! | [`running`] | [`RunningAttempt`]: an attempt that has not ended |
-//! | [`load`] | [`HostLoad`]: what tasks and others want of the processors of the host |
+//! | [`load`] | [`HostLoad`]: the demand of tasks and of others for the processors of the host |
 //! | [`lease`] | [`BootTime`]: the time until which attempts may run without renewal |
 //! | [`capacity`] | [`EngineCapacity`]: resources, enforced limits, possible escapes |
 //! | [`error`] | [`EngineError`]: failed calls, and whether a retry can help |

@@ -1,4 +1,4 @@
-//! The load of an engine's host: what tasks and others want of its processors.
+//! The load of an engine's host: the demand of tasks and of others for its processors.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{AttemptId, Span};
@@ -14,8 +14,8 @@ pub struct HostLoad {
     pub attempts: Vec<AttemptDemand>,
 }
 
-/// What the threads of an attempt have wanted of processors since its start. A thread that has ended counts until it was
-/// last seen.
+/// The demand of the threads of an attempt for processors since its start. A thread that has ended counts until it was last
+/// seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptDemand {
     /// The attempt.

@@ -19,7 +19,7 @@ impl HostSlowdown {
     /// The largest slowdown. Beyond it a job stands still for all that a plan can tell.
     pub const MAX: f64 = 100.0;
 
-    /// Returns the slowdown nearest to this number; none for a number that is none.
+    /// Returns the slowdown nearest to this number; [`HostSlowdown::NONE`] for NaN.
     pub fn nearest(slowdown: f64) -> Self {
         match slowdown.is_nan() {
             true => Self::NONE,
@@ -127,7 +127,7 @@ impl WorkProgress {
         self.done + self.slowdown.work_within(instant.since(self.at))
     }
 
-    /// Returns the instant at which so much work is done, if the slowdown stays.
+    /// Returns the instant at which this work is done, if the slowdown stays.
     pub fn end_of(&self, work: Span) -> Instant {
         self.at + self.slowdown.time_for(work - self.done)
     }

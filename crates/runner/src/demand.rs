@@ -1,4 +1,4 @@
-//! What tasks want of processors: the times on a processor, and of waiting for one, of their threads.
+//! The demand of tasks for processors: the times on a processor, and of waiting for one, of their threads.
 //!
 //! The kernel counts both for each thread (`/proc/PID/task/TID/schedstat`: nanoseconds on a processor, nanoseconds of
 //! waiting, number of time slices). A task is the sum of its threads, of which those that end are seen no more.

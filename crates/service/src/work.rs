@@ -38,8 +38,8 @@ impl Core {
         work.max(Span::from_micros(WORK_STEP_US)).min(wall)
     }
 
-    /// Returns the work that an attempt on nodes of its own has done within the span `wall`: all of it but the time that load
-    /// of its hosts which is not of jobs has cost.
+    /// Returns the work that an attempt on nodes of its own has done within the span `wall`. Load of its hosts that is not of
+    /// jobs has cost it the rest.
     fn work_alone(&self, live: &ActiveTask, wall: Span) -> Span {
         let view = self.gate.view(self.now);
         let (Some(slot), Some(started)) = (view.find_job(live.slot), live.started) else {

@@ -122,8 +122,8 @@ pub enum ServerMessage {
         /// Whether the worker's incarnation goes on. If not, the worker ends all its tasks before
         /// it offers anything.
         goes_on: bool,
-        /// The time in milliseconds between two looks at the load of the worker's host that is not of tasks, of which the
-        /// worker is to report how much it slows these; None if it is not to look.
+        /// The time in milliseconds between two looks of the worker at the load of its host that is not of tasks. None if it
+        /// is not to look.
         load_interval_ms: Option<u64>,
     },
     /// The worker is refused, and need not connect again as it is.

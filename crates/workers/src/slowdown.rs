@@ -84,7 +84,7 @@ impl SlowdownMeter {
         self.reported.map(|(slowdown, _)| slowdown)
     }
 
-    /// Takes a look at the load of a host on which tasks may run on so many nodes. Returns the slowdown if it is the
+    /// Takes a look at the load of a host with this number of nodes. Returns the slowdown if it is the
     /// first or has changed.
     pub fn look(&mut self, now: Duration, load: &HostLoad, nodes: u32) -> Option<HostSlowdown> {
         let seen = self.seen(now, load, nodes);
@@ -112,8 +112,8 @@ impl SlowdownMeter {
     /// Returns the slowdown since the last look. None if it cannot be told yet.
     fn seen(&self, now: Duration, load: &HostLoad, nodes: u32) -> Option<HostSlowdown> {
         if load.attempts.is_empty() {
-            let wanted = f64::from(load.runnable) + f64::from(nodes);
-            let slowdown = wanted / f64::from(load.processors.max(nodes));
+            let demanded = f64::from(load.runnable) + f64::from(nodes);
+            let slowdown = demanded / f64::from(load.processors.max(nodes));
             return Some(HostSlowdown::nearest(slowdown));
         }
         let last = self.last.as_ref()?;
@@ -123,11 +123,11 @@ impl SlowdownMeter {
             ThreadDemand::new(demand, [demand.ran - ran, demand.waited - waited], passed_s)
         });
         let demands: Vec<ThreadDemand> = demands.collect();
-        let wanted: f64 = demands.iter().map(|demand| demand.wanted).sum();
-        let crowding = wanted / f64::from(load.processors);
+        let demanded: f64 = demands.iter().map(|demand| demand.demanded).sum();
+        let crowding = demanded / f64::from(load.processors);
         let (mut busy, mut unslowed) = (0.0, 0.0);
         for demand in demands.iter().filter(|demand| demand.is_alone) {
-            let weight = demand.wanted.min(demand.nodes);
+            let weight = demand.demanded.min(demand.nodes);
             busy += weight;
             unslowed += weight / demand.slowdown(crowding);
         }
@@ -158,12 +158,12 @@ fn is_change(reported: HostSlowdown, found: HostSlowdown) -> bool {
     is_far || !found.is_slower() && reported.is_slower()
 }
 
-/// What the threads of an attempt have wanted since the last look, as numbers of processors.
+/// The demand of the threads of an attempt since the last look, as numbers of processors.
 struct ThreadDemand {
     /// Those on which they ran.
     ran: f64,
-    /// Those on which they ran or wanted to.
-    wanted: f64,
+    /// Those on which they ran or waited to run.
+    demanded: f64,
     nodes: f64,
     is_alone: bool,
 }
@@ -175,21 +175,21 @@ impl ThreadDemand {
         let is_sound = passed_s > 0.0 && ran >= 0.0 && waited >= 0.0;
         is_sound.then_some(Self {
             ran,
-            wanted: ran + waited,
+            demanded: ran + waited,
             nodes: f64::from(demand.nodes.max(1)),
             is_alone: demand.is_alone,
         })
     }
 
     /// Returns how much slower the attempt was because of other load, where attempts want `crowding` times the processors
-    /// of the host. Only the part of the time is slower in which it wanted a processor.
+    /// of the host. Only the part of the time is slower in which it demanded a processor.
     fn slowdown(&self, crowding: f64) -> f64 {
-        if self.wanted <= 0.0 {
+        if self.demanded <= 0.0 {
             return 1.0;
         }
-        let own = (self.wanted / self.nodes).max(crowding).max(1.0);
-        let whole = self.wanted / self.ran.max(self.wanted / HostSlowdown::MAX);
-        let active = self.wanted.min(1.0);
+        let own = (self.demanded / self.nodes).max(crowding).max(1.0);
+        let whole = self.demanded / self.ran.max(self.demanded / HostSlowdown::MAX);
+        let active = self.demanded.min(1.0);
         1.0 / (1.0 - active + active / (whole / own).max(1.0))
     }
 }
@@ -259,7 +259,7 @@ mod tests {
     /// No change.
     const NONE: [f64; 0] = [];
 
-    /// The parts of the time of one busy thread on a host that is so much slower.
+    /// The parts of the time of one busy thread on a host with this slowdown.
     fn slowed(slowdown: f64) -> [f64; 2] {
         [1.0 / slowdown, 1.0 - 1.0 / slowdown]
     }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_looks_say_nothing() {
+    fn first_looks_have_no_slowdown() {
         let mut host = TestHost::new();
         // The first look at an attempt has nothing to compare it with.
         assert_eq!(host.looks(LEAST_LOOKS, &[slowed(3.0)], 3), NONE);

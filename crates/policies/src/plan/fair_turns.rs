@@ -170,8 +170,8 @@ impl FairTurns {
         turns
     }
 
-    /// Reports when each of the jobs that are asked about starts, by the place of its turn, how much slower its hosts are, and
-    /// how much it works; no start if it never fits. `running` has the ends of running jobs, `runs` the run times of the promised jobs, of the hopeless
+    /// Reports when each of the jobs that are asked about starts, by the place of its turn, and its work; no start if it never
+    /// fits. `running` has the ends of running jobs, `runs` the run times of the promised jobs, of the hopeless
     /// ones and then of the others, in order. Goes on as long as `report` returns true.
     pub(super) fn play(
         &self,

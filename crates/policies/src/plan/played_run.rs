@@ -24,7 +24,7 @@ impl PlayedRun {
         }
     }
 
-    /// Includes the run of a job that starts in the future, where hosts are so much slower.
+    /// Includes the run of a job that starts in the future, on hosts with this slowdown.
     pub(super) fn include(&mut self, start: Instant, finish: Instant, slowdown: HostSlowdown) {
         self.include_running(start, finish, WorkProgress::from_start(start, slowdown));
     }

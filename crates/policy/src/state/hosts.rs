@@ -177,8 +177,8 @@ impl ClusterState {
         needs.units.minus(&self.licences_of(needs))
     }
 
-    /// Returns true if it matters on which hosts a job without needs runs, because one of them closes, is set aside, is
-    /// slowed by other load, or people work at it.
+    /// Returns true if it matters on which hosts a job without needs runs. One of them closes, is set aside, is slowed by
+    /// other load, or people work at it.
     pub fn has_distinct_hosts(&self) -> bool {
         let differs = |host: &Host| {
             let terms = &host.terms;

@@ -61,7 +61,7 @@ pub(crate) fn measure() {
     }
 }
 
-/// What became of the promises.
+/// The promises by their end.
 #[derive(Default)]
 struct PromiseTally {
     kept: u32,
@@ -73,7 +73,7 @@ struct PromiseTally {
 }
 
 /// A running attempt.
-struct Run {
+struct SlowedRun {
     host: usize,
     /// The work that is left, in seconds.
     left_s: f64,
@@ -90,7 +90,7 @@ struct LoadedSite {
     is_measured: bool,
     /// Reports that are to come.
     reports: Vec<(Instant, usize, f64)>,
-    runs: BTreeMap<AttemptId, Run>,
+    runs: BTreeMap<AttemptId, SlowedRun>,
     work_s: BTreeMap<u64, f64>,
     /// By job with a promise: its deadline.
     due: BTreeMap<u64, Instant>,
@@ -269,7 +269,7 @@ impl LoadedSite {
                 EngineAction::Start { attempt, nodes, .. } => {
                     let host = usize::from(nodes[0] >= NodeId(PROCS));
                     let left_s = self.work_s[&attempt.job];
-                    self.runs.insert(attempt, Run { host, left_s });
+                    self.runs.insert(attempt, SlowedRun { host, left_s });
                 }
                 EngineAction::Kill { attempt } => {
                     self.runs.remove(&attempt);

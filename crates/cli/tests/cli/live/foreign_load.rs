@@ -1,4 +1,4 @@
-//! A real host that others load: what a service says of it, of the job that runs there and of its promise.
+//! A real host that others load: the answers of a service about it, about the job that runs there and about its promise.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -86,7 +86,7 @@ fn explained(site: &ClientTestSite) -> String {
 
 /// Whatever else this machine runs makes the host still slower, so the slowdowns are bounded from below, and by each other.
 #[test]
-fn load_of_a_real_host_is_said_before_the_promise_breaks_and_its_end_is_noticed() {
+fn load_of_a_real_host_puts_promises_at_risk_and_its_end_is_noticed() {
     let Some(processor) = OwnProcessor::find() else {
         return;
     };

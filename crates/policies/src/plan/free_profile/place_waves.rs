@@ -119,7 +119,7 @@ impl PlaceWaves {
 }
 
 impl FreeProfile {
-    /// Returns the first places of up to `most` jobs of a group that run for `length`: of fewer where what is free
+    /// Returns the first places of up to `most` jobs of a group that run for `length`. Of fewer where what is free
     /// changes, or other load slows hosts. The places that are left over are no earlier.
     pub(in crate::plan) fn earliest_waves(
         &self,
@@ -139,7 +139,7 @@ impl FreeProfile {
         Some(self.waves(group, length, at, until.since(at), most))
     }
 
-    /// Returns the last places of up to `most` jobs of a group that run for `length` and end by `end`: of fewer
+    /// Returns the last places of up to `most` jobs of a group that run for `length` and end by `end`. Of fewer
     /// where what is free changes, or other load slows hosts. The places that are left over are no later.
     pub(in crate::plan) fn latest_waves(
         &self,

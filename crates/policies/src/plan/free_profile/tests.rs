@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn no_place_ends_late_or_takes_what_is_not_free(
+    fn places_end_in_time_and_take_free_processors(
         hosts in hosts(),
         licences in 0u8..4,
         windows in windows(),

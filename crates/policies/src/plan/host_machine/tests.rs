@@ -51,7 +51,7 @@ pub(in crate::plan) fn cluster(
     state
 }
 
-/// Loads the hosts of a cluster so that work takes so much longer on the first ones.
+/// Slows the first hosts of a cluster.
 pub(in crate::plan) fn slow_down(state: &mut ClusterState, slowdowns: &[f64]) {
     let hosts: Vec<_> = state.hosts().iter().map(|host| host.nodes).collect();
     for (nodes, &slowdown) in hosts.into_iter().zip(slowdowns) {
