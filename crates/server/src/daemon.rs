@@ -33,6 +33,7 @@ use crate::api::promise_terms::PromiseTerms;
 use crate::api::state::{ApiState, ServiceInfo};
 use crate::config::ServeOptions;
 use crate::controller::{self, Controller, ControllerRequest, StartError};
+use crate::exporters;
 use crate::net::{BoundAddress, CredentialStore};
 use crate::notices::{self, NoticeSettings};
 use crate::os_users;
@@ -225,6 +226,9 @@ pub fn serve<E: Engine + 'static>(
     let served = runtime.block_on(async {
         let maintenance = plan_maintenance(controller_handle.clone(), options.maintenance);
         tokio::spawn(maintenance);
+        if let Some(interval) = options.load_interval {
+            exporters::watch_all(&controller_handle, options.exporters, interval);
+        }
         tokio::spawn(serve_parts(part_listener, controller_handle.clone()));
         let notices = options.notices.map(|notices| {
             let service = service.clone();

@@ -9,9 +9,15 @@ use tollgate_service::TaskRanges;
 use tollgate_workers::protocol::{ServerMessage, WorkerFrame, WorkerMessage, encode_line};
 
 use crate::api::fuzz::check_job;
+use crate::exporters::WaitFigures;
 
 /// Maximum length of a range that is formatted and parsed again.
 const MAX_NUMBERS: u64 = 10_000_000;
+
+/// Parses `data` as the answer of a node exporter, of which no slowdown is out of bounds.
+pub fn exporter(data: &[u8]) -> bool {
+    text(data).and_then(WaitFigures::parse).is_some()
+}
 
 /// Parses `data` as task numbers and checks that the ranges are ascending and do not touch. Returns
 /// false if `data` does not parse.

@@ -9,6 +9,7 @@
 //! | [`daemon`](mod@daemon) | startup and shutdown of a service |
 //! | [`config`] | the configuration |
 //! | [`events`] | the log of the latest job events |
+//! | [`exporters`] | node exporters that say how much load slows their hosts |
 //! | [`failpoint`] | failpoints for tests |
 //! | [`access`] | access rules and limits |
 //! | [`accounts`] | user numbers with the names of their accounts |
@@ -38,6 +39,7 @@ pub mod config;
 pub mod controller;
 pub mod daemon;
 pub mod events;
+pub mod exporters;
 pub mod failpoint;
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]

@@ -25,14 +25,27 @@ impl<E: Engine> WorkerPool<E> {
         }
     }
 
+    /// Sets the slowdown of a host that its exporter shows. It counts in place of what the runner there measures. None if
+    /// nothing is known of it.
+    pub fn set_exported(&mut self, host: String, slowdown: Option<HostSlowdown>) {
+        match slowdown {
+            Some(slowdown) => self.exported.insert(host, slowdown),
+            None => self.exported.remove(&host),
+        };
+    }
+
     /// Returns the commands that bring the gate up to date about hosts that other load slows.
     pub(crate) fn slowed_hosts(&mut self, gate: &Gate) -> Vec<ServiceCommand> {
         let local = self.local_slowdown();
         // Where nothing is measured any more, nothing is slowed. A slowdown that is not known yet stays.
         let unmeasured = self.local_meter.is_none().then_some(HostSlowdown::NONE);
-        let live = self.workers.iter();
-        let live = live.map(|(&worker, entry)| (worker, entry.slowdown));
-        let all = std::iter::once((LOCAL_WORKER, local)).chain(live);
+        let exported = |name: &str| self.exported.get(name).copied();
+        let live = self.workers.iter().map(|(&worker, entry)| {
+            let exported = exported(&self.name_of(worker));
+            (worker, exported.or(entry.slowdown))
+        });
+        let local = (LOCAL_WORKER, exported(&self.local_name).or(local));
+        let all = std::iter::once(local).chain(live);
         let changed = all.filter_map(|(worker, slowdown)| {
             let slowdown = unmeasured.or(slowdown)?;
             let known = gate.worker(worker).filter(|known| known.up)?;

@@ -9,7 +9,9 @@ use tollgate_engine::output::AttemptStream;
 use tollgate_engine::{Engine, EngineCapacity, EngineError, LaunchSpec, WakeCallback};
 use tollgate_gate::WorkerId;
 use tollgate_host::StateFileError;
-use tollgate_model::{AttemptId, AttemptReport, Instant, KillReason, NodeId, NodeRange};
+use tollgate_model::{
+    AttemptId, AttemptReport, HostSlowdown, Instant, KillReason, NodeId, NodeRange,
+};
 use tollgate_service::LOCAL_WORKER;
 
 use crate::entry::{WorkerConnection, WorkerEntry};
@@ -76,6 +78,8 @@ pub struct WorkerPool<E> {
     pub(crate) local_meter: Option<SlowdownMeter>,
     /// Name of this host, as attempts know it.
     pub(crate) local_name: String,
+    /// By name of the host: the slowdown that its exporter shows.
+    pub(crate) exported: BTreeMap<String, HostSlowdown>,
 }
 
 /// An attempt to start, on nodes as the gate numbers them.
@@ -118,6 +122,7 @@ impl<E: Engine> WorkerPool<E> {
             outputs: OutputReads::default(),
             local_meter: None,
             local_name: name,
+            exported: BTreeMap::new(),
         }
     }
 

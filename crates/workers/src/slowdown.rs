@@ -95,6 +95,12 @@ impl SlowdownMeter {
                 .map(|demand| (demand.attempt, (demand.ran, demand.waited)))
                 .collect(),
         });
+        self.note(now, seen)
+    }
+
+    /// Takes note of the slowdown since the last look, if that is known. Returns the slowdown of the last looks if it is the
+    /// first or has changed.
+    pub fn note(&mut self, now: Duration, seen: Option<HostSlowdown>) -> Option<HostSlowdown> {
         self.looks.extend(seen);
         while self.looks.len() > N_LOOKS {
             self.looks.pop_front();

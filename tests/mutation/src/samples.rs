@@ -24,6 +24,11 @@ pub const TARGETS: &[MutationTarget] = &[
         samples: &["7", "1-1000", "1,3,7-9", "0-99:3", "4294967295,0-9999999"],
     },
     MutationTarget {
+        name: "exporter",
+        run: tollgate_server::fuzz::exporter,
+        samples: &[EXPORTER],
+    },
+    MutationTarget {
         name: "bodies",
         run: tollgate_server::fuzz::bodies,
         samples: &[JOB, SMALL_JOB],
@@ -125,6 +130,12 @@ pub fn records() -> Vec<MutationTarget> {
     ];
     formats.chain(others).collect()
 }
+
+/// An answer of a node exporter.
+const EXPORTER: &str = "# TYPE node_schedstat_running_seconds_total counter\n\
+    node_schedstat_running_seconds_total{cpu=\"0\"} 10.5\n\
+    node_schedstat_running_seconds_total{cpu=\"1\"} 1e1 1700000000\n\
+    node_schedstat_waiting_seconds_total{cpu=\"0\"} 4\n";
 
 const JOB: &str = r#"{"command": ["./job.sh", "a b"], "script": "echo 1\n", "name": "work",
     "procs": 2, "memory_bytes": 1e9, "estimate_s": 60.5, "deadline_at": "2026-12-01T09:00:00Z",

@@ -18,6 +18,7 @@ use super::maintenance::MaintenanceRule;
 use super::outputs::OutputConfig;
 use super::ranges::{at_least_one, named_resources};
 use crate::access::AccessRules;
+use crate::exporters::HostExporter;
 use crate::net::Credential;
 use crate::notices::NoticeSettings;
 use crate::os_users;
@@ -47,6 +48,8 @@ pub struct ServeOptions {
     pub lease: LeaseTimings,
     /// The time between two looks at the load of hosts that is not of jobs; None if it is not measured.
     pub load_interval: Option<Duration>,
+    /// The node exporters of hosts.
+    pub exporters: Vec<HostExporter>,
     /// Times in which no job runs.
     pub maintenance: Vec<MaintenanceRule>,
     /// Weights of users in the fair order, ascending by user id; 1 of all others.
@@ -107,6 +110,7 @@ impl ServiceConfig {
             local_devices: self.local_devices()?,
             lease: self.workers.timings()?,
             load_interval: self.monitoring.load_interval()?,
+            exporters: self.monitoring.exporters()?,
             maintenance: self.maintenance()?,
             user_weights: self.user_weights()?,
             licences: named_resources("licences", &self.licences)?,

@@ -125,6 +125,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Drain { .. }
             | ControllerRequest::Maintain { .. }
             | ControllerRequest::WeighUsers { .. }
+            | ControllerRequest::HostSlowed { .. }
             | ControllerRequest::SetLicences { .. }
             | ControllerRequest::Learn { .. }
             | ControllerRequest::Worker { .. }

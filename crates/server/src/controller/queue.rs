@@ -136,6 +136,7 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         ControllerRequest::Ping { .. }
         | ControllerRequest::Maintain { .. }
         | ControllerRequest::WeighUsers { .. }
+        | ControllerRequest::HostSlowed { .. }
         | ControllerRequest::SetLicences { .. }
         | ControllerRequest::Worker { .. }
         | ControllerRequest::Part(_)
@@ -190,6 +191,7 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         | ControllerRequest::MoveEnds { .. }
         | ControllerRequest::Maintain { .. }
         | ControllerRequest::WeighUsers { .. }
+        | ControllerRequest::HostSlowed { .. }
         | ControllerRequest::SetLicences { .. }
         | ControllerRequest::Ping { .. }
         | ControllerRequest::Status { .. }

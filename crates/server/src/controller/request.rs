@@ -3,7 +3,8 @@
 use tokio::sync::oneshot;
 use tollgate_engine::output::{AttemptOutput, OutputPosition};
 use tollgate_model::{
-    AttemptId, EvictionCause, Instant, MaintenanceCalendar, Probability, TaskId, WarningSignal,
+    AttemptId, EvictionCause, HostSlowdown, Instant, MaintenanceCalendar, Probability, TaskId,
+    WarningSignal,
 };
 use tollgate_service::{
     ArrayOutlook, JobChange, JobPrediction, NamedResources, PromiseAtRisk, RunRecord,
@@ -223,6 +224,13 @@ pub enum ControllerRequest {
         /// Receives the chance and the instant of it; None if it is not below the level, or there is no open promise.
         reply: Responder<Option<(PromiseAtRisk, Instant)>>,
     },
+    /// Takes note of the slowdown of a host that its exporter shows.
+    HostSlowed {
+        /// Name of the host.
+        host: String,
+        /// How much longer work takes there; None if it is not known any more.
+        slowdown: Option<HostSlowdown>,
+    },
     /// Waits until a job has finished or, with `decided`, is admitted or rejected.
     Wait {
         /// The number of the job.
@@ -291,6 +299,7 @@ impl ControllerRequest {
             | Self::MoveEnds { .. }
             | Self::Maintain { .. }
             | Self::WeighUsers { .. }
+            | Self::HostSlowed { .. }
             | Self::SetLicences { .. }
             | Self::Learn { .. }
             | Self::Ping { .. }
@@ -336,6 +345,7 @@ impl ControllerRequest {
             | Self::MoveEnds { .. }
             | Self::Maintain { .. }
             | Self::WeighUsers { .. }
+            | Self::HostSlowed { .. }
             | Self::SetLicences { .. }
             | Self::Ping { .. }
             | Self::Now { .. }

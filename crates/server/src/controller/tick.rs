@@ -214,6 +214,9 @@ impl<E: Engine> Controller<E> {
                     to.add(command, PendingResponse::Internal);
                 }
             }
+            ControllerRequest::HostSlowed { host, slowdown } => {
+                self.workers.set_exported(host, slowdown);
+            }
             ControllerRequest::WeighUsers { weights } => {
                 let view = self.core.gate().view(at);
                 let known = view.user_weights().iter();

@@ -291,6 +291,30 @@ fn slowdown_of_a_host_reaches_the_gate_if_it_is_measured_and_ends_if_it_is_not()
 }
 
 #[test]
+fn exporter_of_a_host_counts_in_place_of_its_worker() {
+    let (mut session, gate) = registered_worker_until(None);
+    session.pool.measure_load(Duration::from_secs(5));
+    let slow = HostSlowdown::nearest;
+    session.exchange(1, WorkerMessage::Slowed(slow(3.0)));
+    let found = |session: &mut TestSession| {
+        let changes = session.pool.membership_changes(&gate, Span::ZERO, || false);
+        let [ServiceCommand::WorkerSlowed { slowdown, .. }] = changes[..] else {
+            panic!("{changes:?}");
+        };
+        slowdown
+    };
+    session
+        .pool
+        .set_exported("blade".to_owned(), Some(slow(1.5)));
+    session
+        .pool
+        .set_exported("other".to_owned(), Some(slow(9.0)));
+    assert_eq!(found(&mut session), slow(1.5));
+    session.pool.set_exported("blade".to_owned(), None);
+    assert_eq!(found(&mut session), slow(3.0));
+}
+
+#[test]
 fn slowdown_is_reported_only_in_the_present_incarnation() {
     let (mut session, gate) = registered_worker_until(None);
     session.pool.measure_load(Duration::from_secs(5));
