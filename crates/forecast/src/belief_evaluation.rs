@@ -9,8 +9,9 @@ use tollgate_model::Probability;
 
 use crate::belief::{Belief, BeliefJob, BeliefModel};
 use crate::conformal::pinball;
+use crate::online::FeedbackTiming;
 use crate::record::{CompletedJob, ln_secs};
-use crate::recorded_beliefs::{ObservedAt, play_record};
+use crate::recorded_beliefs::{RecordedMoment, play_record};
 
 /// Number of evaluated levels.
 pub const N_BELIEF_LEVELS: usize = 5;
@@ -166,12 +167,16 @@ pub fn try_evaluate_beliefs<B>(
     let n_part = cold.unwrap_or(jobs.len()).max(1);
     for (part, jobs) in jobs.chunks(n_part).enumerate() {
         let mut seen = BTreeSet::new();
-        let mut observe = |at: usize, observed_at: ObservedAt, belief: &Belief| {
+        let mut observe = |at: usize, moment: RecordedMoment<'_>| {
+            let (RecordedMoment::Submission(belief) | RecordedMoment::Start(belief)) = moment
+            else {
+                return ControlFlow::Continue(());
+            };
             let batch = belief.kinship.batch;
             let is_first = seen.insert(batch);
             let key = (part, batch);
             let runtime = &jobs[at].1;
-            if observed_at == ObservedAt::Submission {
+            if let RecordedMoment::Submission(_) = moment {
                 all.add(key, runtime, belief);
                 let known = KnownBatches::of(belief.basis.n_batches);
                 by_batches
@@ -179,7 +184,7 @@ pub fn try_evaluate_beliefs<B>(
                     .or_default()
                     .add(key, runtime, belief);
             }
-            if let Some(position) = position(observed_at, is_first, belief) {
+            if let Some(position) = position(moment, is_first) {
                 by_position
                     .entry(position)
                     .or_default()
@@ -187,7 +192,13 @@ pub fn try_evaluate_beliefs<B>(
             }
             on_job()
         };
-        play_record(&mut BeliefModel::default(), jobs, Some(&mut observe))?;
+        let timing = FeedbackTiming::Causal;
+        play_record(
+            &mut BeliefModel::default(),
+            jobs,
+            timing,
+            Some(&mut observe),
+        )?;
     }
     ControlFlow::Continue(BeliefEvaluation {
         all: all.score(),
@@ -203,18 +214,21 @@ fn scores<K: Ord>(sums: BTreeMap<K, ScoreSums>) -> BTreeMap<K, BeliefScore> {
         .collect()
 }
 
-fn position(observed_at: ObservedAt, is_first: bool, belief: &Belief) -> Option<BatchPosition> {
-    Some(
-        match (observed_at, is_first, belief.basis.siblings.n_ended) {
-            (ObservedAt::Submission, true, _) => BatchPosition::First,
-            (ObservedAt::Submission, false, 0) => BatchPosition::BeforeFirstEnd,
-            (ObservedAt::Submission, false, 1..=2) => BatchPosition::AfterFirstEnds,
-            (ObservedAt::Submission, false, _) => BatchPosition::AfterManyEnds,
-            (ObservedAt::Start, _, 0) => return None,
-            (ObservedAt::Start, _, 1..=2) => BatchPosition::StartAfterFirstEnds,
-            (ObservedAt::Start, _, _) => BatchPosition::StartAfterManyEnds,
+fn position(moment: RecordedMoment<'_>, is_first: bool) -> Option<BatchPosition> {
+    Some(match moment {
+        RecordedMoment::Submission(_) if is_first => BatchPosition::First,
+        RecordedMoment::Submission(belief) => match belief.basis.siblings.n_ended {
+            0 => BatchPosition::BeforeFirstEnd,
+            1..=2 => BatchPosition::AfterFirstEnds,
+            3.. => BatchPosition::AfterManyEnds,
         },
-    )
+        RecordedMoment::Start(belief) => match belief.basis.siblings.n_ended {
+            0 => return None,
+            1..=2 => BatchPosition::StartAfterFirstEnds,
+            3.. => BatchPosition::StartAfterManyEnds,
+        },
+        RecordedMoment::End(_) => return None,
+    })
 }
 
 impl ScoreSums {

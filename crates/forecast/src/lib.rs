@@ -126,7 +126,7 @@ pub use lowess::lowess;
 pub use method::ForecastMethod;
 pub use online::{FeedbackTiming, JobFeedback, OnlineForecaster};
 pub use record::{ClassId, CompletedJob, ForecastJob, JobAttributes};
-pub use recorded_beliefs::{learn_beliefs, observe_beliefs};
+pub use recorded_beliefs::{RecordedMoment, learn_beliefs, observe_beliefs, observe_moments};
 pub use score::{BrierScore, LevelCoverage, MethodScore, PointScore, ScoreInterval};
 pub use snapshot::{ForecasterSnapshot, SnapshotVersionError, VERSION};
 pub use split::SplitAspect;

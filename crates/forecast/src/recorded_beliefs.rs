@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use tollgate_model::{Instant, Span, TaskId, UserId};
 
-use crate::belief::{Belief, BeliefJob, BeliefModel};
+use crate::belief::{Belief, BeliefJob, BeliefModel, ClassChange};
 use crate::online::FeedbackTiming;
 use crate::record::CompletedJob;
 
@@ -17,18 +17,21 @@ enum RecordedEvent {
     Start,
 }
 
-/// The occasion on which a belief about a job of a record is observed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ObservedAt {
-    /// The submission of the job.
-    Submission,
-    /// Its start, if that is later.
-    Start,
+/// A moment in the course of a job of a record, with what beliefs have of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RecordedMoment<'a> {
+    /// The submission of the job, with what is believed of it.
+    Submission(&'a Belief),
+    /// Its start, if that is later, with what is believed of it then.
+    Start(&'a Belief),
+    /// Its end, with the change of its class that it shows, if any.
+    End(Option<&'a ClassChange>),
 }
 
 /// Teaches beliefs the jobs of a record. Jobs that never ran teach nothing.
 pub fn learn_beliefs(beliefs: &mut BeliefModel, jobs: &[(BeliefJob, CompletedJob)]) {
-    let ControlFlow::Continue(()) = play_record::<Infallible>(beliefs, jobs, None);
+    let ControlFlow::Continue(()) =
+        play_record::<Infallible>(beliefs, jobs, FeedbackTiming::Causal, None);
 }
 
 /// Teaches beliefs the jobs of a record as [`learn_beliefs`] does, and passes what was believed of each at its
@@ -36,65 +39,109 @@ pub fn learn_beliefs(beliefs: &mut BeliefModel, jobs: &[(BeliefJob, CompletedJob
 pub fn observe_beliefs<B>(
     beliefs: &mut BeliefModel,
     jobs: &[(BeliefJob, CompletedJob)],
-    mut observe: impl FnMut(usize, &Belief) -> ControlFlow<B>,
+    observe: impl FnMut(usize, &Belief) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
-    let mut at_submission = |at: usize, observed_at: ObservedAt, belief: &Belief| {
-        if observed_at == ObservedAt::Submission {
-            observe(at, belief)?;
-        }
-        ControlFlow::Continue(())
-    };
-    play_record(beliefs, jobs, Some(&mut at_submission))
+    let mut observe = at_submission(observe);
+    play_record(beliefs, jobs, FeedbackTiming::Causal, Some(&mut observe))
 }
 
-/// The receiver of each belief about the job with an index in the record, before the job ends.
-pub(crate) type BeliefObserver<'a, B> =
-    &'a mut dyn FnMut(usize, ObservedAt, &Belief) -> ControlFlow<B>;
+/// Teaches beliefs the jobs of a record, and passes each moment of each job that ran to `observe`, with the index of the job.
+/// With one-step feedback the record has to be in order of submission.
+pub fn observe_moments(
+    beliefs: &mut BeliefModel,
+    jobs: &[(BeliefJob, CompletedJob)],
+    timing: FeedbackTiming,
+    mut observe: impl FnMut(usize, RecordedMoment<'_>),
+) {
+    let mut observe = |at: usize, moment: RecordedMoment<'_>| {
+        observe(at, moment);
+        ControlFlow::Continue(())
+    };
+    let ControlFlow::Continue(()) =
+        play_record::<Infallible>(beliefs, jobs, timing, Some(&mut observe));
+}
 
-/// Teaches beliefs the jobs of a record, and passes what was believed of each to `observe`, which may break.
+/// Returns an observer of the beliefs at submissions alone.
+fn at_submission<B>(
+    mut observe: impl FnMut(usize, &Belief) -> ControlFlow<B>,
+) -> impl FnMut(usize, RecordedMoment<'_>) -> ControlFlow<B> {
+    move |at, moment| match moment {
+        RecordedMoment::Submission(belief) => observe(at, belief),
+        RecordedMoment::Start(_) | RecordedMoment::End(_) => ControlFlow::Continue(()),
+    }
+}
+
+/// The receiver of each moment of the job with an index in the record.
+pub(crate) type MomentObserver<'a, B> =
+    &'a mut dyn FnMut(usize, RecordedMoment<'_>) -> ControlFlow<B>;
+
+/// Teaches beliefs the jobs of a record, and passes their moments to `observe`, which may break.
 pub(crate) fn play_record<B>(
     beliefs: &mut BeliefModel,
     jobs: &[(BeliefJob, CompletedJob)],
-    mut observe: Option<BeliefObserver<'_, B>>,
+    timing: FeedbackTiming,
+    mut observe: Option<MomentObserver<'_, B>>,
 ) -> ControlFlow<B> {
-    let mut events: Vec<(Instant, RecordedEvent, usize)> = Vec::with_capacity(3 * jobs.len());
-    for (at, (_, job)) in jobs.iter().enumerate() {
-        if job.runtime > Span::ZERO {
-            let start = (job.finish - job.runtime).max(job.submit);
-            events.extend([
-                (job.submit, RecordedEvent::Submit, at),
-                (start, RecordedEvent::Start, at),
-                (job.finish.max(start), RecordedEvent::End, at),
-            ]);
-        }
-    }
-    events.sort_unstable();
     let ids: Vec<TaskId> = jobs.iter().map(|_| beliefs.record_id()).collect();
-    for (now, event, at) in events {
+    for (now, event, at) in events(jobs, timing) {
         let (id, (job, ended)) = (ids[at], jobs[at]);
         if event == RecordedEvent::Submit {
             beliefs.submit(id, job, now);
         }
-        let observed = match event {
-            RecordedEvent::Submit => Some(ObservedAt::Submission),
-            RecordedEvent::Start => Some(ObservedAt::Start).filter(|_| now > ended.submit),
-            RecordedEvent::End => None,
+        let is_observed = match event {
+            RecordedEvent::Submit => true,
+            RecordedEvent::Start => now > ended.submit,
+            RecordedEvent::End => false,
         };
-        if let (Some(observe), Some(observed_at)) = (&mut observe, observed) {
+        if let Some(observe) = observe.as_mut().filter(|_| is_observed) {
             beliefs.advance(now);
             if let Some(belief) = beliefs.belief_about(id, now) {
-                observe(at, observed_at, &belief)?;
+                let moment = match event {
+                    RecordedEvent::Submit => RecordedMoment::Submission(&belief),
+                    RecordedEvent::Start | RecordedEvent::End => RecordedMoment::Start(&belief),
+                };
+                observe(at, moment)?;
             }
         }
         match event {
             RecordedEvent::Submit => {}
             RecordedEvent::Start => beliefs.start(id, now),
             RecordedEvent::End => {
-                beliefs.end(id, ended.runtime, now);
+                let change = beliefs.end(id, ended.runtime, now);
+                if let Some(observe) = &mut observe {
+                    observe(at, RecordedMoment::End(change.as_ref()))?;
+                }
             }
         }
     }
     ControlFlow::Continue(())
+}
+
+/// Returns the events of the jobs that ran, in order. With one-step feedback a job ends before the next is submitted.
+fn events(
+    jobs: &[(BeliefJob, CompletedJob)],
+    timing: FeedbackTiming,
+) -> Vec<(Instant, RecordedEvent, usize)> {
+    let mut events = Vec::with_capacity(3 * jobs.len());
+    let ran = jobs.iter().enumerate();
+    for (at, (_, job)) in ran.filter(|(_, (_, job))| job.runtime > Span::ZERO) {
+        let (start, end) = match timing {
+            FeedbackTiming::OneStep => (job.submit, job.submit),
+            FeedbackTiming::Causal => {
+                let start = (job.finish - job.runtime).max(job.submit);
+                (start, job.finish.max(start))
+            }
+        };
+        events.extend([
+            (job.submit, RecordedEvent::Submit, at),
+            (start, RecordedEvent::Start, at),
+            (end, RecordedEvent::End, at),
+        ]);
+    }
+    if timing == FeedbackTiming::Causal {
+        events.sort_unstable();
+    }
+    events
 }
 
 /// Returns the belief about each job at its submission, in the order of `records`; the jobs of a class count as those of
@@ -111,25 +158,11 @@ pub(crate) fn beliefs_at_submission<B>(
     });
     let jobs: Vec<(BeliefJob, CompletedJob)> = jobs.collect();
     let mut stated = vec![None; jobs.len()];
-    match timing {
-        FeedbackTiming::Causal => {
-            observe_beliefs(&mut beliefs, &jobs, |at, belief| {
-                stated[at] = Some(*belief);
-                on_job()
-            })?;
-        }
-        FeedbackTiming::OneStep => {
-            for (stated, (job, ended)) in stated.iter_mut().zip(jobs) {
-                if ended.runtime > Span::ZERO {
-                    on_job()?;
-                    let (id, now) = (beliefs.record_id(), ended.submit);
-                    beliefs.submit(id, job, now);
-                    *stated = beliefs.belief_about(id, now);
-                    beliefs.start(id, now);
-                    beliefs.end(id, ended.runtime, now);
-                }
-            }
-        }
-    }
+    let mut observe = at_submission(|at, belief| {
+        stated[at] = Some(*belief);
+        on_job()
+    });
+    play_record(&mut beliefs, &jobs, timing, Some(&mut observe))?;
+    drop(observe);
     ControlFlow::Continue(stated)
 }

@@ -8,6 +8,7 @@
 //! | [`classes`] | the attributes that the jobs of a class share |
 //! | [`source`] | the sources of forecasts |
 //! | [`univariate`] | the two methods of the paper's figures |
+//! | `joint` | the joint forecasts of the two models |
 //! | [`margin`] | bounds from the past errors of a source |
 //! | [`evaluation`] | forecasts of all jobs of a record by all sources |
 //! | [`accuracy`] | the errors and bounds of a source |
@@ -22,6 +23,7 @@ pub mod accuracy;
 pub mod classes;
 pub mod evaluation;
 pub mod generator;
+mod joint;
 pub mod margin;
 pub mod mode_changes;
 pub mod record;
@@ -34,5 +36,5 @@ pub use classes::ClassScheme;
 pub use evaluation::{EvaluatedJob, GridEvaluation, evaluate};
 pub use record::{GridJob, GridRecord, PlantedTruth};
 pub use settings::GridConfig;
-pub use source::{ForecastSource, ModelVariant};
+pub use source::{ForecastSource, JointModel, ModelVariant};
 pub use tollgate_forecast::{ClassEvent, FeedbackTiming};

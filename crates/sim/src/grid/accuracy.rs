@@ -94,8 +94,8 @@ impl SourceAccuracy {
         let within_75 = share(within.count(), relative.len());
         let index = source.index();
         let runs: f64 = jobs.iter().map(|(job, _)| job.ln_run.exp()).sum();
-        let is_together = matches!(source, ForecastSource::Experts(_));
-        let margin = |stage| is_together.then(|| margin(&jobs, level, stage)).flatten();
+        let is_joint = matches!(source, ForecastSource::Joint(_));
+        let margin = |stage| is_joint.then(|| margin(&jobs, level, stage)).flatten();
         Self {
             jobs: jobs.len(),
             classes: forecasts.classes.len(),
@@ -188,7 +188,7 @@ impl<'a> SourceForecasts<'a> {
             ForecastSource::Single(expert) => {
                 self.share_of_large(|_, _, best| best == expert as usize)
             }
-            ForecastSource::Experts(_)
+            ForecastSource::Joint(_)
             | ForecastSource::Cubic
             | ForecastSource::Arma
             | ForecastSource::ArmaSeconds
@@ -254,7 +254,7 @@ pub(super) fn coverage(jobs: &[(&EvaluatedJob, usize)], level: usize) -> Option<
 
 fn margin(jobs: &[(&EvaluatedJob, usize)], level: usize, stage: ClassStage) -> Option<f64> {
     let counted = jobs.iter().filter(|(job, _)| job.stage == stage);
-    let margins = counted.map(|(job, index)| job.expert_bounds[level] - job.points[*index]);
+    let margins = counted.map(|(job, index)| job.joint_bounds[level] - job.points[*index]);
     mean(margins).map(f64::exp)
 }
 

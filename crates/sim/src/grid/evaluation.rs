@@ -10,9 +10,10 @@ use tollgate_forecast::{
 use tollgate_model::Span;
 
 use super::classes::ClassScheme;
-use super::margin::{FIRST_LEVEL, N_BOUND_LEVELS, RecentErrors};
+use super::joint::{JointForecast, StatedBeliefs};
+use super::margin::{N_BOUND_LEVELS, RecentErrors};
 use super::record::{GridJob, GridRecord};
-use super::source::{ForecastSource, ModelVariant, N_POINTS};
+use super::source::{ForecastSource, JointModel, N_POINTS};
 use super::univariate::UnivariateSeries;
 
 /// The first jobs of a record, as a share, are learned without being scored.
@@ -27,16 +28,15 @@ pub struct EvaluatedJob {
     pub class: ClassId,
     /// The run time.
     pub ln_run: f64,
-    /// The forecast of each source, by [`ForecastSource::index`]; that of all experts together where a
-    /// source has none.
+    /// The forecast of each source, by [`ForecastSource::index`]; the joint one where a source has none.
     pub points: [f64; N_POINTS],
-    /// The bounds of all experts together.
-    pub expert_bounds: [f64; N_BOUND_LEVELS],
+    /// The bounds of the joint forecast.
+    pub joint_bounds: [f64; N_BOUND_LEVELS],
     /// By source: whether the run time is within the bound at each level, a bit each.
     pub kept: [u8; N_POINTS],
-    /// The stage of the class at the submission.
+    /// The stage of the class at the submission, by the joint model.
     pub stage: ClassStage,
-    /// The effect on the class when the job ended.
+    /// The effect on the class when the job ended, by the joint model.
     pub event: ClassEvent,
     /// Number of jobs that ended before this one, in the order in which they were learned.
     pub learned_at: usize,
@@ -44,8 +44,7 @@ pub struct EvaluatedJob {
     pub is_scored: bool,
 }
 
-/// The forecasts of all jobs of a record under one rule for classes and one variant of the
-/// forecaster.
+/// The forecasts of all jobs of a record under one rule for classes and with one joint model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridEvaluation {
     /// The jobs in order of submission.
@@ -58,22 +57,33 @@ pub struct GridEvaluation {
 pub fn evaluate(
     record: &GridRecord,
     scheme: &ClassScheme,
-    variant: ModelVariant,
+    model: JointModel,
     timing: FeedbackTiming,
 ) -> GridEvaluation {
-    let forecaster = Forecaster::new(variant.triggers());
+    let forecaster = Forecaster::new(model.experts().triggers());
     let forecaster = match scheme {
         ClassScheme::Discovered => forecaster,
         ClassScheme::Fixed(_) => forecaster.without_splitting(),
     };
     let mut course = OnlineForecaster::new(forecaster, timing);
-    let mut state = SourceState::default();
-    let classes = scheme.number(&record.jobs);
-    let first_scored = (WARM_UP * record.jobs.len() as f64) as usize;
-    for (nth, (job, class)) in record.jobs.iter().zip(classes).enumerate() {
-        let completed = completed(job, class);
+    let classes = scheme.number(&record.jobs).into_iter();
+    let jobs: Vec<CompletedJob> = record
+        .jobs
+        .iter()
+        .zip(classes)
+        .map(|(job, class)| completed(job, class))
+        .collect();
+    let mut state = SourceState {
+        beliefs: match model {
+            JointModel::Experts(_) => None,
+            JointModel::Belief => Some(StatedBeliefs::of(&jobs, timing)),
+        },
+        ..SourceState::default()
+    };
+    let first_scored = (WARM_UP * jobs.len() as f64) as usize;
+    for (nth, (job, completed)) in record.jobs.iter().zip(&jobs).enumerate() {
         let mut ended = Vec::new();
-        let forecast = course.submit(&completed, |learned| ended.push(learned));
+        let forecast = course.submit(completed, |learned| ended.push(learned));
         let forecast = forecast.expect("the jobs of a record ran");
         // With one-step feedback the job itself is among those that ended.
         let (own, earlier): (Vec<JobFeedback>, Vec<JobFeedback>) = ended
@@ -82,7 +92,7 @@ pub fn evaluate(
         for learned in &earlier {
             state.learn(learned);
         }
-        state.forecast(job, class, &forecast, nth >= first_scored);
+        state.forecast(job, completed.job.class, &forecast, nth >= first_scored);
         for learned in &own {
             state.learn(learned);
         }
@@ -111,6 +121,8 @@ fn completed(job: &GridJob, class: ClassId) -> CompletedJob {
 /// The state of the sources besides the forecaster, and the jobs so far.
 #[derive(Default)]
 struct SourceState {
+    /// The joint forecasts, unless they are those of all experts together.
+    beliefs: Option<StatedBeliefs>,
     series: BTreeMap<ClassId, UnivariateSeries>,
     errors: BTreeMap<ClassId, RecentErrors>,
     site_errors: RecentErrors,
@@ -120,11 +132,14 @@ struct SourceState {
 }
 
 impl SourceState {
-    fn forecast(&mut self, job: &GridJob, class: ClassId, stated: &Forecast, is_scored: bool) {
-        let together = ln(stated.point());
-        let mut points = [together; N_POINTS];
+    fn forecast(&mut self, job: &GridJob, class: ClassId, experts: &Forecast, is_scored: bool) {
+        let joint = match &self.beliefs {
+            None => JointForecast::of_experts(experts),
+            Some(beliefs) => beliefs.forecast(self.jobs.len(), experts.stage()),
+        };
+        let mut points = [joint.point; N_POINTS];
         for expert in Expert::ALL {
-            points[expert as usize] = stated.expert_forecast(expert).map_or(together, ln);
+            points[expert as usize] = experts.expert_forecast(expert).map_or(joint.point, ln);
         }
         let series = self.series.entry(class).or_default();
         let others = [
@@ -141,12 +156,10 @@ impl SourceState {
         let own = self.errors.get(&class).filter(|errors| errors.is_known());
         let errors = own.unwrap_or(&self.site_errors);
         let ln_run = ln(job.runtime);
-        let quantiles = *stated.distribution().quantiles();
-        let expert_bounds = std::array::from_fn(|level| ln(quantiles[FIRST_LEVEL + level]));
         let mut kept = [0; N_POINTS];
         for (source, kept) in kept.iter_mut().enumerate() {
             let bounds = match source {
-                N_EXPERTS => expert_bounds,
+                N_EXPERTS => joint.bounds,
                 _ => errors.margins(source).map(|margin| points[source] + margin),
             };
             for (level, bound) in bounds.into_iter().enumerate() {
@@ -162,9 +175,9 @@ impl SourceState {
             class,
             ln_run,
             points,
-            expert_bounds,
+            joint_bounds: joint.bounds,
             kept,
-            stage: stated.stage(),
+            stage: joint.stage,
             event: ClassEvent::Usual,
             learned_at: usize::MAX,
             is_scored,
@@ -173,7 +186,10 @@ impl SourceState {
 
     fn learn(&mut self, learned: &JobFeedback) {
         let job = &mut self.jobs[learned.nth as usize];
-        job.event = learned.event;
+        job.event = match &self.beliefs {
+            None => learned.event,
+            Some(beliefs) => beliefs.event(learned.nth as usize),
+        };
         job.learned_at = self.n_learned;
         self.n_learned += 1;
         self.series.entry(job.class).or_default().learn(job.ln_run);
@@ -187,7 +203,7 @@ impl SourceState {
 }
 
 /// Returns the logarithm of a span of at least one second.
-fn ln(span: Span) -> f64 {
+pub(super) fn ln(span: Span) -> f64 {
     span.as_secs_f64().max(1.0).ln()
 }
 
@@ -222,7 +238,7 @@ mod tests {
         let record = draw(&settings);
         let scheme = "user".parse().unwrap();
         let errors = [FeedbackTiming::OneStep, FeedbackTiming::Causal].map(|timing| {
-            let evaluation = evaluate(&record, &scheme, ModelVariant::Floating, timing);
+            let evaluation = evaluate(&record, &scheme, JointModel::default(), timing);
             assert_eq!(evaluation.jobs.len(), record.jobs.len());
             let mut order: Vec<usize> = evaluation.jobs.iter().map(|job| job.learned_at).collect();
             if timing == FeedbackTiming::OneStep {

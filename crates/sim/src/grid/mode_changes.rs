@@ -212,8 +212,9 @@ mod tests {
         });
         let scheme = "user".parse().unwrap();
         let handling = [ModelVariant::Floating, ModelVariant::Unstaged].map(|variant| {
-            let evaluation = evaluate(&record, &scheme, variant, FeedbackTiming::OneStep);
-            let source = ForecastSource::Experts(variant).index().unwrap();
+            let source = ForecastSource::experts(variant);
+            let evaluation = evaluate(&record, &scheme, source.model(), FeedbackTiming::OneStep);
+            let source = source.index().unwrap();
             ChangeHandling::of(&evaluation, source, 4)
         });
         assert!(handling[0].changes >= 5, "{handling:?}");

@@ -9,8 +9,8 @@ use tollgate_forecast::{AlarmThreshold, AlarmTriggers, Expert};
 /// A source of forecasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ForecastSource {
-    /// All experts together, with the bounds of the forecaster.
-    Experts(ModelVariant),
+    /// The joint forecast of a model, with the bounds of the model.
+    Joint(JointModel),
     /// One expert.
     Single(Expert),
     /// A polynomial of order 3 through the last ten run times in seconds (Figure 5 of the paper).
@@ -25,7 +25,16 @@ pub enum ForecastSource {
     BestSingle,
 }
 
-/// The handling of mode changes.
+/// A model that has one forecast from many sources, and bounds of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JointModel {
+    /// All experts together.
+    Experts(ModelVariant),
+    /// The belief, which services and replays state. The jobs of a class count as those of one user.
+    Belief,
+}
+
+/// The handling of mode changes by the experts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ModelVariant {
     /// A floating threshold for alarms, and a staged transition.
@@ -38,16 +47,32 @@ pub enum ModelVariant {
 }
 
 /// Number of sources whose point forecasts an evaluation keeps: all but [`ForecastSource::BestSingle`],
-/// with one variant of all experts together.
+/// with the joint forecast of one model.
 pub const N_POINTS: usize = N_EXPERTS + 5;
 
 /// Text that names no source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a source of forecasts: expected experts, experts-fixed, experts-unstaged, \
-     best-single, cubic-seconds, arma-4-4, arma-4-4-seconds, request or an expert such as last"
+    "`{0}` is not a source of forecasts: expected belief, experts, experts-fixed, \
+     experts-unstaged, best-single, cubic-seconds, arma-4-4, arma-4-4-seconds, request or an expert such as last"
 )]
 pub struct ForecastSourceError(pub String);
+
+impl Default for JointModel {
+    fn default() -> Self {
+        Self::Experts(ModelVariant::default())
+    }
+}
+
+impl JointModel {
+    /// Returns the variant of the experts beside the joint forecast.
+    pub const fn experts(self) -> ModelVariant {
+        match self {
+            Self::Experts(variant) => variant,
+            Self::Belief => ModelVariant::Floating,
+        }
+    }
+}
 
 impl ModelVariant {
     /// Returns when a job is an alarm.
@@ -67,16 +92,21 @@ impl ModelVariant {
 }
 
 impl ForecastSource {
-    /// Returns the variant of the forecaster that the source needs.
-    pub fn variant(self) -> ModelVariant {
+    /// Returns all experts together.
+    pub const fn experts(variant: ModelVariant) -> Self {
+        Self::Joint(JointModel::Experts(variant))
+    }
+
+    /// Returns the model whose joint forecast the source needs.
+    pub fn model(self) -> JointModel {
         match self {
-            Self::Experts(variant) => variant,
+            Self::Joint(model) => model,
             Self::Single(_)
             | Self::Cubic
             | Self::Arma
             | Self::ArmaSeconds
             | Self::Request
-            | Self::BestSingle => ModelVariant::default(),
+            | Self::BestSingle => JointModel::default(),
         }
     }
 
@@ -85,7 +115,7 @@ impl ForecastSource {
     pub const fn index(self) -> Option<usize> {
         match self {
             Self::Single(expert) => Some(expert as usize),
-            Self::Experts(_) => Some(N_EXPERTS),
+            Self::Joint(_) => Some(N_EXPERTS),
             Self::Cubic => Some(N_EXPERTS + 1),
             Self::Arma => Some(N_EXPERTS + 2),
             Self::ArmaSeconds => Some(N_EXPERTS + 3),
@@ -101,9 +131,10 @@ impl FromStr for ForecastSource {
     fn from_str(word: &str) -> Result<Self, ForecastSourceError> {
         let expert = Expert::ALL.into_iter().find(|expert| expert.key() == word);
         match word {
-            "experts" => Ok(Self::Experts(ModelVariant::Floating)),
-            "experts-fixed" => Ok(Self::Experts(ModelVariant::Fixed)),
-            "experts-unstaged" => Ok(Self::Experts(ModelVariant::Unstaged)),
+            "belief" => Ok(Self::Joint(JointModel::Belief)),
+            "experts" => Ok(Self::experts(ModelVariant::Floating)),
+            "experts-fixed" => Ok(Self::experts(ModelVariant::Fixed)),
+            "experts-unstaged" => Ok(Self::experts(ModelVariant::Unstaged)),
             "best-single" => Ok(Self::BestSingle),
             "cubic-seconds" => Ok(Self::Cubic),
             "arma-4-4" => Ok(Self::Arma),
@@ -119,9 +150,10 @@ impl FromStr for ForecastSource {
 impl fmt::Display for ForecastSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Experts(ModelVariant::Floating) => "experts",
-            Self::Experts(ModelVariant::Fixed) => "experts-fixed",
-            Self::Experts(ModelVariant::Unstaged) => "experts-unstaged",
+            Self::Joint(JointModel::Belief) => "belief",
+            Self::Joint(JointModel::Experts(ModelVariant::Floating)) => "experts",
+            Self::Joint(JointModel::Experts(ModelVariant::Fixed)) => "experts-fixed",
+            Self::Joint(JointModel::Experts(ModelVariant::Unstaged)) => "experts-unstaged",
             Self::BestSingle => "best-single",
             Self::Cubic => "cubic-seconds",
             Self::Arma => "arma-4-4",
@@ -138,7 +170,13 @@ mod tests {
 
     #[test]
     fn names_of_sources_round_trip() {
-        for word in ["experts-unstaged", "best-single", "median_20", "arma-4-4"] {
+        for word in [
+            "belief",
+            "experts-unstaged",
+            "best-single",
+            "median_20",
+            "arma-4-4",
+        ] {
             assert_eq!(word.parse::<ForecastSource>().unwrap().to_string(), word);
         }
         assert!("wavelet".parse::<ForecastSource>().is_err());

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use tollgate_sim::grid::margin::BOUND_LEVELS;
 use tollgate_sim::grid::statistics::RunTimeStatistics;
 use tollgate_sim::grid::{
-    ClassScheme, FeedbackTiming, ForecastSource, GridEvaluation, GridRecord, ModelVariant,
-    evaluate, generator,
+    ClassScheme, FeedbackTiming, ForecastSource, GridEvaluation, GridRecord, JointModel, evaluate,
+    generator,
 };
 
 use crate::world::model::{
@@ -62,8 +62,8 @@ impl WorldModel for GridWorld {
     }
 }
 
-/// A rule for classes, a variant of the forecaster, and whether feedback is causal.
-type EvaluationKey = (ClassScheme, ModelVariant, bool);
+/// A rule for classes, a joint model, and whether feedback is causal.
+type EvaluationKey = (ClassScheme, JointModel, bool);
 
 /// A record, with everything that was computed about it so far.
 struct SharedGrid {
@@ -81,11 +81,9 @@ impl WorldEnvironment for SharedGrid {
         let statistics =
             *statistics.or_insert_with_key(|scheme| RunTimeStatistics::of(record, scheme));
         let is_causal = values.get("causal") > 0.0;
-        let evaluation = self
-            .evaluations
-            .entry((scheme, source.variant(), is_causal));
-        let evaluation = evaluation.or_insert_with_key(|(scheme, variant, is_causal)| {
-            evaluate(record, scheme, *variant, timing(*is_causal))
+        let evaluation = self.evaluations.entry((scheme, source.model(), is_causal));
+        let evaluation = evaluation.or_insert_with_key(|(scheme, model, is_causal)| {
+            evaluate(record, scheme, *model, timing(*is_causal))
         });
         metrics::metrics(record.is_planted, evaluation, &statistics, source, level)
     }
@@ -137,7 +135,7 @@ mod tests {
         assert_eq!(check("experts/user+executable"), Ok(()));
         assert_eq!(check("last/site"), Ok(()));
         insta::assert_snapshot!(check("experts").unwrap_err(), @"expected SOURCE/CLASSES, as in experts/user, got `experts`");
-        insta::assert_snapshot!(check("oracle/user").unwrap_err(), @"`oracle` is not a source of forecasts: expected experts, experts-fixed, experts-unstaged, best-single, cubic-seconds, arma-4-4, arma-4-4-seconds, request or an expert such as last");
+        insta::assert_snapshot!(check("oracle/user").unwrap_err(), @"`oracle` is not a source of forecasts: expected belief, experts, experts-fixed, experts-unstaged, best-single, cubic-seconds, arma-4-4, arma-4-4-seconds, request or an expert such as last");
         insta::assert_snapshot!(check("last/host").unwrap_err(), @"`host` names no classes: expected site, discovered, or some of user, group, executable, queue, account, procs and request, joined by `+`");
     }
 
@@ -160,6 +158,8 @@ mod tests {
         shared.run(&values, "experts/site");
         shared.run(&values, "experts-fixed/site");
         assert_eq!(shared.evaluations.len(), 3);
+        assert_ne!(shared.run(&values, "belief/user"), first);
+        assert_eq!(shared.evaluations.len(), 4);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tollgate_sim::grid::{
-    ClassEvent, EvaluatedJob, ForecastSource, GridEvaluation, GridJob, GridRecord, ModelVariant,
-    PlantedTruth, evaluate,
+    ClassEvent, EvaluatedJob, ForecastSource, GridEvaluation, GridJob, GridRecord, JointModel,
+    ModelVariant, PlantedTruth, evaluate,
 };
 
 use super::{GridWorld, record, timing};
@@ -124,12 +124,12 @@ fn distribution(record: &GridRecord) -> WorldChart {
     )
 }
 
-/// Returns the forecasts by both methods of the paper, and by all experts together, each with the course of its errors and
-/// their histogram. They are of the user with the most jobs after a planted change, or of the user with the most jobs.
+/// Returns the forecasts by both methods of the paper, by all experts together and by the belief, each with the course of its
+/// errors and their histogram. Alarms are those of the experts, and in the last figures those of the belief. They are of the user with the most jobs after a planted change, or of the user with the most jobs.
 fn forecasts(record: &GridRecord) -> Vec<WorldChart> {
     let scheme = "user".parse().expect("it is a scheme");
-    let evaluation = evaluate(record, &scheme, ModelVariant::Floating, timing(false));
-    let jobs = shown_class(&evaluation);
+    let [experts, belief] = [JointModel::default(), JointModel::Belief]
+        .map(|model| evaluate(record, &scheme, model, timing(false)));
     let figures = [
         (
             "figure-5",
@@ -147,11 +147,21 @@ fn forecasts(record: &GridRecord) -> Vec<WorldChart> {
             "figure-6-experts",
             "All experts together",
             "experts",
-            ForecastSource::Experts(ModelVariant::Floating),
+            ForecastSource::experts(ModelVariant::Floating),
+        ),
+        (
+            "figure-6-belief",
+            "Belief",
+            "belief",
+            ForecastSource::Joint(JointModel::Belief),
         ),
     ];
     let of_source = |(id, title, name, source): (&str, &str, &str, ForecastSource)| {
         let index = source.index().expect("it has points");
+        let jobs = shown_class(match source.model() {
+            JointModel::Experts(_) => &experts,
+            JointModel::Belief => &belief,
+        });
         [
             forecast(&jobs, index, (id, title, name)),
             errors(&jobs, index, (id, title)),
