@@ -10,6 +10,7 @@ use super::alike::NormalSums;
 use super::group::GroupKey;
 use super::recalibration::N_BUCKETS;
 use super::siblings::N_SIBLING_BUCKETS;
+use super::site::is_unlimited;
 use super::weights::Multipliers;
 
 /// The longest time between two submissions of a batch. Beliefs on archived traces are insensitive to it
@@ -158,6 +159,13 @@ impl LiveBatch {
         }
         self.ended.push_back(ln_run as f32);
         self.n_ended
+    }
+
+    /// Returns the part of the last run times for which a request, a logarithm, would have been no limit.
+    pub(crate) fn overrun(&self, ln_request: f64) -> f64 {
+        let outlived = |ln_run: &&f32| is_unlimited(f64::from(**ln_run), ln_request);
+        let n_over = self.ended.iter().filter(outlived).count();
+        n_over as f64 / self.ended.len().max(1) as f64
     }
 
     /// Counts a statement in a bucket, and returns its weight: all of a batch together weigh little more than

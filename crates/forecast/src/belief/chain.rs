@@ -11,6 +11,7 @@ use super::mass::RunMass;
 use super::mixture::{Lesson, LevelMixture};
 use super::model::BeliefModel;
 use super::recalibration::{FIRST_DOUBT, FIRST_SIBLINGS};
+use super::site;
 use super::statement::StatementTime;
 use super::{BeliefJob, new_mode, siblings};
 
@@ -67,6 +68,9 @@ struct Chain<'a> {
     query: Query,
     teaches: UpdatedLevels,
     mass: RunMass,
+    /// The part of the jobs that outlive their requests: of those of the site, or of those that ask for the same if that is
+    /// more. A site that ends no job at its limit would bound a class that changes by the requests of all others.
+    overrun: f64,
     lessons: Vec<Lesson>,
     basis: BeliefBasis,
 }
@@ -85,6 +89,7 @@ impl BeliefModel {
             query,
             teaches,
             mass: RunMass::default(),
+            overrun: self.site.overrun(),
             lessons: Vec::new(),
             basis: BeliefBasis::default(),
         };
@@ -142,12 +147,16 @@ impl Chain<'_> {
             let weights = |cell| self.model.weights.of(cell);
             let live = &self.model.batches;
             let known = level((row, key, group), &self.query, live, &self.mass, weights);
-            if let Some((mixture, n_ended)) = known {
+            if let Some(known) = known {
                 let n_runs = group.n_runs_beside(self.query.batch);
-                self.basis.add_group(at, (n_ended, n_runs), &mixture);
-                self.mix(&mixture, UpdatedLevels::Groups);
+                self.basis
+                    .add_group(at, (known.n_ended, n_runs), &known.mixture);
+                if at == ASK || at == KIN {
+                    self.overrun = self.overrun.max(known.overrun);
+                }
+                self.mix(&known.mixture, UpdatedLevels::Groups);
                 // A user is no near group.
-                n_batches = n_batches.max(if at > 0 { n_ended } else { 0 });
+                n_batches = n_batches.max(if at > 0 { known.n_ended } else { 0 });
             }
         }
         n_batches
@@ -163,6 +172,8 @@ impl Chain<'_> {
         let mixture = siblings::level(batch, class, weights, observation, &self.mass)?;
         let named = (&mixture, job.array.is_some());
         self.basis.add_siblings(batch, self.query.now, named);
+        let overrun = self.query.ln_request.map(|request| batch.overrun(request));
+        self.overrun = self.overrun.max(overrun.unwrap_or(0.0));
         self.mix(&mixture, UpdatedLevels::Siblings);
         siblings::bucket(batch, observed_at)
     }
@@ -195,7 +206,7 @@ impl Chain<'_> {
         }
         self.mass = level.mass();
         if let Some(ln_request) = self.query.ln_request {
-            self.model.site.limit(&mut self.mass, ln_request);
+            site::limit(&mut self.mass, ln_request, self.overrun);
         }
     }
 

@@ -7,6 +7,7 @@ use super::chain::Query;
 use super::group::{BatchSlot, Group, GroupKey, GroupLesson};
 use super::mass::RunMass;
 use super::mixture::{Component, LevelMixture};
+use super::site::is_unlimited;
 use super::weights::{Cell, ComponentWeights, PARENT};
 use super::{MID, NARROW, WIDE};
 
@@ -60,6 +61,7 @@ struct GroupStatement {
     /// How long ago a task of the batches ended for the last time: the number of [`AGES`] that are shorter.
     age: usize,
     distance: DistanceClass,
+    overrun: f64,
 }
 
 /// How far the request of a job is from those of the batches.
@@ -90,15 +92,23 @@ impl DistanceClass {
     }
 }
 
-/// Returns the level of a group and the number of its ended batches; None if it has no batch that says
-/// anything. `row` is the place of the level among the weights.
+/// The level of a group.
+pub(crate) struct GroupLevel {
+    pub(crate) mixture: LevelMixture,
+    /// Number of its ended batches.
+    pub(crate) n_ended: usize,
+    /// The part of the tasks of recent batches whose requests were no limits.
+    pub(crate) overrun: f64,
+}
+
+/// Returns the level of a group; None if it has no batch that says anything. `row` is the place of the level among the weights.
 pub(crate) fn level(
     (row, key, group): (usize, GroupKey, &Group),
     query: &Query,
     live: &LiveBatches,
     parent: &RunMass,
     weights: impl FnOnce(Cell) -> ComponentWeights,
-) -> Option<(LevelMixture, usize)> {
+) -> Option<GroupLevel> {
     let witnesses = GroupStatement::of(group, query, live, parent)?;
     let scales = witnesses.distance.scales();
     let cell = Cell::Group {
@@ -134,8 +144,11 @@ pub(crate) fn level(
         histograms.extend(witnesses.by_ratio);
     }
     histograms.push(parent.clone());
-    let level = LevelMixture::new(cell, Some((key, lesson)), histograms, components, &weights);
-    Some((level, witnesses.n_ended))
+    Some(GroupLevel {
+        mixture: LevelMixture::new(cell, Some((key, lesson)), histograms, components, &weights),
+        n_ended: witnesses.n_ended,
+        overrun: witnesses.overrun,
+    })
 }
 
 impl GroupStatement {
@@ -145,6 +158,7 @@ impl GroupStatement {
         let mut beyond = Vec::new();
         let mut n_ended = 0;
         let (mut distance, mut distance_weight) = (0.0, 0.0);
+        let (mut over, mut over_weight) = (0.0, 0.0);
         let mut recent = 1.0;
         let known = |slot: &&BatchSlot| is_known(slot, query.batch, live);
         for slot in group.slots.iter().rev().filter(known) {
@@ -168,6 +182,11 @@ impl GroupStatement {
                 by_ratio[RECENT].add(scaled, recent_part);
                 by_ratio[FLAT].add(scaled, flat_part);
             }
+            if let Some(theirs) = slot.ln_request {
+                let outlived = |ln_run: &f64| is_unlimited(*ln_run, theirs.into());
+                over += recent_part * slot.runs().filter(outlived).count() as f64;
+                over_weight += recent;
+            }
             n_ended += 1;
             recent *= KEPT.powf(slot.stands_for());
         }
@@ -187,6 +206,11 @@ impl GroupStatement {
             n_ended,
             age: AGES.iter().filter(is_over).count(),
             distance: DistanceClass::of(mean),
+            overrun: if over_weight > 0.0 {
+                over / over_weight
+            } else {
+                0.0
+            },
         })
     }
 }

@@ -23,6 +23,9 @@ const MIN_OTHERS: f64 = 0.5;
 const MIN_NEAR: f64 = 3.0;
 /// The part of its request that a job may use and keep to it, as a logarithm.
 const OVERRUN: f64 = 0.05;
+/// How far beyond its request a job is that no limit ended, as a logarithm: sites that end jobs at their limits allow them
+/// some grace.
+const UNLIMITED: f64 = 0.2;
 /// The jobs that are assumed before any is known: overruns, and all.
 const ASSUMED_OVERRUNS: (f64, f64) = (0.4, 4.0);
 
@@ -181,20 +184,6 @@ impl SiteHistory {
         (over + ASSUMED_OVERRUNS.0) / (all + ASSUMED_OVERRUNS.1)
     }
 
-    /// Limits a belief about a job with this request: what is beyond the request and more than the site's
-    /// overruns moves to the request.
-    pub(crate) fn limit(&self, mass: &mut RunMass, ln_request: f64) {
-        let limit = bin(ln_request + OVERRUN);
-        let beyond: f64 = mass.0[limit + 1..].iter().sum();
-        let most = self.overrun();
-        if beyond > most {
-            mass.0[limit + 1..]
-                .iter_mut()
-                .for_each(|mass| *mass *= most / beyond);
-            mass.0[bin(ln_request)] += beyond - most;
-        }
-    }
-
     fn weight_of_others(&self, user: UserId) -> f64 {
         let own = self.users.get(&user);
         let own = own.map_or(0.0, |own| own.weight * KEPT.powf(self.clock - own.clock));
@@ -233,6 +222,24 @@ impl SiteHistory {
         let near = near.or_insert_with(|| FadingMasses::new(N_BINS));
         near.fade(KEPT_NEAR.powf(weight));
         near.add(ln_run, weight);
+    }
+}
+
+/// Returns whether a run time shows that its request was no limit; both are logarithms.
+pub(crate) fn is_unlimited(ln_run: f64, ln_request: f64) -> bool {
+    ln_run - ln_request > UNLIMITED
+}
+
+/// Limits a belief about a job with this request, of whose like a part of `overrun` outlive their requests: what is beyond
+/// the request and more than that moves to the request.
+pub(crate) fn limit(mass: &mut RunMass, ln_request: f64, overrun: f64) {
+    let limit = bin(ln_request + OVERRUN);
+    let beyond: f64 = mass.0[limit + 1..].iter().sum();
+    if beyond > overrun {
+        mass.0[limit + 1..]
+            .iter_mut()
+            .for_each(|mass| *mass *= overrun / beyond);
+        mass.0[bin(ln_request)] += beyond - overrun;
     }
 }
 
@@ -340,7 +347,7 @@ mod tests {
         let mut mass = RunMass::default();
         mass.add(2.0, 0.5);
         mass.add(8.0, 0.5);
-        site.limit(&mut mass, 5.0);
+        limit(&mut mass, 5.0, site.overrun());
         assert!((mass.0[bin(8.0)] - 0.1).abs() < 1e-9);
         assert!((mass.0[bin(5.0)] - 0.4).abs() < 1e-9);
         let mut tolerant = SiteHistory::default();

@@ -15,6 +15,7 @@ struct Site {
     rng: Pcg64,
     /// The spread of run times, as a logarithm.
     spread: f64,
+    request: Span,
     clock: f64,
     next: u64,
 }
@@ -43,6 +44,7 @@ impl Site {
             model: BeliefModel::default(),
             rng: Pcg64::seed_from_u64(seed),
             spread,
+            request: Span::from_secs(86_400),
             clock: 0.0,
             next: 0,
         }
@@ -54,7 +56,7 @@ impl Site {
             user: UserId(1),
             program: Some(Program::Executable(7)),
             procs: 1,
-            request: Some(Span::from_secs(86_400)),
+            request: Some(self.request),
             queue: None,
             account: None,
             array: None,
@@ -149,6 +151,17 @@ fn bounds_are_wider_after_a_batch_that_took_long() {
     let words = next.belief.basis.to_string();
     let clause = "; the last took longer than expected, so the bounds are wider";
     assert!(words.ends_with(clause), "{words}");
+}
+
+#[test]
+fn class_that_comes_to_outlive_its_requests_is_not_bounded_by_them() {
+    let mut site = Site::new(0.1, 1);
+    site.request = Span::from_secs(2_000);
+    site.runs(200, 1.0);
+    let after = site.runs(6, 10.0);
+    assert!(after[0].bound(0.9) < 2_000.0, "all others kept to theirs");
+    let bound = after[5].bound(0.9);
+    assert!(bound > 8_000.0, "{bound}");
 }
 
 /// Returns the part of the five batches after the first changed one that keep the bound at 0.9, of a spread of 0.3. The first
