@@ -21,6 +21,7 @@
 //! | [`distribution`] | [`Distribution`], [`Probability`]: predicted run times |
 //! | [`market`] | [`Market`]: the rules of payment |
 //! | [`outcome`] | [`Outcome`]: the result of a job |
+//! | `program` | [`program_word`]: the program that a command line runs |
 //! | [`resources`] | [`ResourceCounts`], [`PlacementNeeds`], [`HostTerms`]: devices and licences |
 //! | [`report_bounds`] | [`ReportBounds`]: the range in which the values of a report can be true |
 //! | [`power`] | [`Watts`], [`Energy`], [`Power`]: the power draw of a computer |
@@ -46,6 +47,7 @@ pub mod node;
 pub mod normal;
 pub mod outcome;
 pub mod power;
+mod program;
 pub mod report_bounds;
 pub mod resources;
 pub mod slowdown;
@@ -74,6 +76,7 @@ pub use money::{Credits, CreditsPerSecond};
 pub use node::{NodeId, NodeRange};
 pub use outcome::Outcome;
 pub use power::{Energy, Power, Watts};
+pub use program::program_word;
 pub use report_bounds::{BoundedReport, ReportBounds};
 pub use resources::{
     HostNameIndex, HostTerms, MAX_DEVICES, MAX_RESOURCES, PlacementNeeds, ResourceCounts,

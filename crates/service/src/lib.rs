@@ -34,7 +34,7 @@
 //! | `expected_usage`, `usage` | the memory and the busy processors of jobs, and the memory of jobs that leave it to the service |
 //! | `unpredictable_terms`, `unpredictable` | the rule of the site and the treatment of jobs whose run time cannot be predicted |
 //! | `unfinished` | the numbers of unfinished jobs and tasks, of all users and of each |
-//! | `job_classes` | the classes of jobs that behave alike, and their labels |
+//! | `job_classes`, `executable` | the classes of jobs that behave alike, and their labels |
 //! | `workers` | the nodes that come and go with their workers |
 //! | `effects` | the effects of the gate as rows and actions |
 //! | `foreign_load` | load of hosts that is not of jobs |
@@ -64,6 +64,7 @@ mod draws;
 mod early_tasks;
 mod effects;
 mod eviction;
+mod executable;
 mod expected_runs;
 mod expected_usage;
 mod follower_ends;
@@ -114,6 +115,7 @@ pub use command::{
     Submission, SubmissionOptions,
 };
 pub use desktop_logins::{DesktopChoice, DesktopLogins};
+pub use executable::executable;
 pub use expected_usage::{AutoMemory, ExpectedUsage};
 pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, Row};
 use tollgate_model::{Instant, Span};
-use tollgate_service::{OwnRun, RunRecord};
+use tollgate_service::{OwnRun, RunRecord, executable};
 
 use crate::error::{StoreError, sqlite};
 use crate::row_values;
@@ -12,8 +12,6 @@ use crate::row_values;
 /// Number of last runs from which beliefs are rebuilt. Older ones hardly count: groups remember at most 32
 /// batches.
 const MAX_RUNS: u32 = 20_000;
-/// Maximum length of the name of an executable, as a submission has it.
-const MAX_NAME: usize = 128;
 
 /// Returns the last runs that ended with success, in no particular order.
 ///
@@ -55,7 +53,7 @@ fn own_run(row: &Row<'_>) -> rusqlite::Result<Option<OwnRun>> {
             digest: 0,
             user: row.get(0)?,
             name: row.get(1)?,
-            executable: program.and_then(|program| executable(program.argv.first()?)),
+            executable: program.and_then(|program| executable(&program.argv)),
             account: row.get(7)?,
             queue: row.get(8)?,
             procs,
@@ -68,11 +66,4 @@ fn own_run(row: &Row<'_>) -> rusqlite::Result<Option<OwnRun>> {
         },
         array: is_array.then_some(job.cast_unsigned()),
     }))
-}
-
-/// Returns the file name of a program, as a submission has it.
-fn executable(word: &str) -> Option<String> {
-    let base = Path::new(word).file_name()?.to_string_lossy();
-    let sound = base.chars().filter(|letter| !letter.is_control());
-    Some(sound.take(MAX_NAME).collect())
 }

@@ -77,6 +77,7 @@
 //! | `parse_field`, `parse_number`, `parse_time`, `memory_size` | the values of fields |
 //! | `parts` | the parts of jobs that have records of their own |
 //! | `peak_use` | the most processors that ran jobs at once |
+//! | `program` | the programs of command lines |
 //! | `trace_sink` | the destination of the jobs: the trace, or a visitor of batches |
 //!
 //! Readers stream: memory grows with the jobs kept, never with the bytes read. No reader repairs data
@@ -117,6 +118,7 @@ mod parts;
 pub mod passthrough_columns;
 pub mod pbs;
 mod peak_use;
+mod program;
 mod record_field;
 pub mod record_filter;
 mod record_reader;

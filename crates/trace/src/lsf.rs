@@ -30,6 +30,7 @@ use crate::memory_size;
 use crate::options::{ColumnSelection, ReadOptions};
 use crate::parse_field;
 use crate::parse_time;
+use crate::program::program;
 use crate::record_field::RecordField;
 use crate::record_reader::{
     self, JoinedLines, NEVER_RAN, ParsedRecord, RecordContent, RecordFormat,
@@ -245,7 +246,7 @@ fn reserved_memory(requirement: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns the name of the job without the index of an array; of a job without a name, which LSF calls
-/// by its command, the first word of the command. A script that was read from standard input is the
+/// by its command, the program that the command runs. A script that was read from standard input is the
 /// command itself, and its interpreter says nothing about the job.
 fn executable<'a>(record: &LsfRecord<'a>) -> Cow<'a, [u8]> {
     unescaped(quoted_executable(record))
@@ -275,15 +276,10 @@ fn quoted_executable<'a>(record: &LsfRecord<'a>) -> &'a [u8] {
     if !name.is_empty() && name != record.command.trim_ascii() && !name.starts_with(b"#!") {
         return name;
     }
-    match first_word(record.command) {
+    match record.command.trim_ascii() {
         interpreter if interpreter.starts_with(b"#!") => &[],
-        word => word,
+        command => program(&[], command),
     }
-}
-
-fn first_word(command: &[u8]) -> &[u8] {
-    let mut words = command.trim_ascii().split(u8::is_ascii_whitespace);
-    words.next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -346,6 +342,7 @@ mod tests {
         );
         assert_eq!(of("", "#!/bin/tcsh;#BSUB -n 4"), None);
         assert_eq!(of("", "./model -x 3"), Some("./model".into()));
+        assert_eq!(of("", "python model.py 3"), Some("model.py".into()));
         assert_eq!(of("./model -x 3", "./model -x 3"), Some("./model".into()));
     }
 

@@ -8,7 +8,9 @@ use axum::{Extension, Json};
 use tokio::sync::oneshot;
 use tollgate_client::types::{ResubmitRequest, SubmitResponse};
 use tollgate_gate::OnEviction;
-use tollgate_service::{ArraySpec, AutoMemory, Submission, SubmissionOptions, TaskRanges};
+use tollgate_service::{
+    ArraySpec, AutoMemory, Submission, SubmissionOptions, TaskRanges, executable,
+};
 use tollgate_store::{JobFilter, JobProgram, JobRow, StoredProgram};
 
 use super::convert;
@@ -152,7 +154,7 @@ fn submission(
     Ok(Submission {
         user: row.user,
         name: row.name.clone(),
-        executable: convert::executable(&program.argv),
+        executable: executable(&program.argv),
         account: row.account.clone(),
         queue: row.queue.clone(),
         procs: row.procs,

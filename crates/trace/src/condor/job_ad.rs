@@ -19,6 +19,7 @@ use crate::finding::Finding;
 use crate::options::ColumnSelection;
 use crate::parse_field;
 use crate::parse_time;
+use crate::program::program;
 use crate::record_field::RecordField;
 use crate::record_reader::{self, NEVER_RAN, ParsedRecord};
 use crate::trace_metadata::RecordNames;
@@ -248,7 +249,11 @@ impl<'a> JobAd<'a> {
             user: first(["Owner", "User"]),
             group: first(["AcctGroup", "x509UserProxyVOName"]),
             account: first(["ProjectName", "AccountingGroup"]),
-            executable: self.get("Cmd").unwrap_or_default().into(),
+            executable: program(
+                self.get("Cmd").unwrap_or_default(),
+                first(["Arguments", "Args"]),
+            )
+            .into(),
             queue: &[],
         }
     }

@@ -17,7 +17,7 @@ use tollgate_model::{
 };
 use tollgate_service::{
     ArraySpec, AutoMemory, DependencyCondition, EarlyTasks, JobDependency, NamedResources,
-    RetryPolicy, RetryRule, Submission, SubmissionOptions,
+    RetryPolicy, RetryRule, Submission, SubmissionOptions, executable,
 };
 use tollgate_store::{JobProgram, RepeatOptions};
 
@@ -272,12 +272,12 @@ fn reservation_span(request: &JobRequest) -> Result<Option<Span>, ApiError> {
 pub(in crate::api) fn name(request: &JobRequest) -> Result<String, ApiError> {
     let given = label("name", &request.name)?;
     Ok(given
-        .or_else(|| executable(&request.command))
+        .or_else(|| file_name(&request.command))
         .unwrap_or_default())
 }
 
 /// Returns the program's file name, cut to the maximum length of a name; None without a program.
-pub(in crate::api) fn executable(command: &[String]) -> Option<String> {
+fn file_name(command: &[String]) -> Option<String> {
     let base = Path::new(command.first()?).file_name()?;
     let base = base.to_string_lossy();
     let sound = base.chars().filter(|letter| !letter.is_control());
