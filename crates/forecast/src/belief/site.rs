@@ -230,8 +230,8 @@ pub(crate) fn is_unlimited(ln_run: f64, ln_request: f64) -> bool {
     ln_run - ln_request > UNLIMITED
 }
 
-/// Limits a belief about a job with this request, of whose like a part of `overrun` outlive their requests: what is beyond
-/// the request and more than that moves to the request.
+/// Limits a belief about a job with this request: mass beyond it moves to the request, but for a part of `overrun`. That is
+/// how often such jobs outlive their requests.
 pub(crate) fn limit(mass: &mut RunMass, ln_request: f64, overrun: f64) {
     let limit = bin(ln_request + OVERRUN);
     let beyond: f64 = mass.0[limit + 1..].iter().sum();

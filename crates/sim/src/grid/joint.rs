@@ -17,7 +17,7 @@ pub(super) struct JointForecast {
     pub(super) stage: ClassStage,
 }
 
-/// What is believed of the jobs of a record, at their submissions and ends.
+/// The beliefs about the jobs of a record, and the changes of classes that their ends show.
 #[derive(Debug)]
 pub(super) struct StatedBeliefs {
     stated: Vec<Option<(Distribution, Doubt)>>,
@@ -40,7 +40,7 @@ fn bounds(distribution: &Distribution) -> [f64; N_BOUND_LEVELS] {
 }
 
 impl StatedBeliefs {
-    /// States what is believed of jobs in order of submission.
+    /// States the beliefs about jobs in order of submission.
     pub(super) fn of(jobs: &[CompletedJob], timing: FeedbackTiming) -> Self {
         let believed = jobs.iter().map(|ended| {
             let user = UserId(ended.job.class.0);
