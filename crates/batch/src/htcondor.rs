@@ -285,6 +285,7 @@ fn parse_line(line: &str) -> Option<BatchJobReport> {
         phase,
         submitted,
         started,
+        expected_start: None,
         ends: changed.filter(|_| phase == BatchJobPhase::Over),
         reason: match reason {
             "undefined" => String::new(),

@@ -178,6 +178,7 @@ fn parse_line(line: &str) -> Option<BatchJobReport> {
         phase,
         submitted: Some(started),
         started: Some(started),
+        expected_start: None,
         ends: None,
         reason: String::new(),
     })

@@ -310,6 +310,7 @@ fn parse_job(job: Node<'_, '_>) -> Option<BatchJobReport> {
         phase: phase(state)?,
         submitted: instant("JB_submission_time")?,
         started: instant("JAT_start_time")?,
+        expected_start: None,
         ends: None,
         reason: match state {
             "r" | "t" | "qw" => String::new(),
@@ -375,6 +376,7 @@ fn parse_record(record: &[(&str, &str)]) -> Option<BatchJobReport> {
         phase: BatchJobPhase::Over,
         submitted: record_instant(value("qsub_time")?)?,
         started: record_instant(value("start_time")?)?,
+        expected_start: None,
         ends: record_instant(value("end_time")?)?,
         reason: match failed {
             "0" => String::new(),

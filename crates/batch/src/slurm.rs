@@ -306,6 +306,7 @@ fn parse_line(line: &str) -> Option<BatchJobReport> {
         phase,
         submitted,
         started: started.filter(|_| !is_forecast && !never_ran),
+        expected_start: started.filter(|_| is_forecast),
         ends: ends.filter(|_| !is_forecast),
         reason: reason_of(state, phase, reason),
     })

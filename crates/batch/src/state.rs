@@ -17,6 +17,8 @@ pub struct BatchJobReport {
     pub submitted: Option<Instant>,
     /// The instant of the start. None for a job that never started, or if the engine does not say.
     pub started: Option<Instant>,
+    /// The start that the engine expects of a job that waits. None if it does not say.
+    pub expected_start: Option<Instant>,
     /// The end: of a job that is over its real end, of a running job the end of its time limit.
     /// None if the engine does not say.
     pub ends: Option<Instant>,

@@ -24,6 +24,7 @@ use crate::plan::ScalePlan;
 use crate::service_address::{ServiceAddress, TokenIssuer};
 use crate::settings::SiteSettings;
 use crate::shell::EngineShell;
+use crate::stagger::StaggeredTimes;
 use crate::usage::core_seconds;
 
 /// The pauses after which a query is repeated if the engine is out of reach.
@@ -164,7 +165,8 @@ impl SiteControl {
             stopped: None,
             plan,
         };
-        outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
+        let times = StaggeredTimes::equal(self.settings.time());
+        outcome.stopped = self.carry_out(&mut outcome, &times, service, tokens).err();
         Ok(outcome)
     }
 
@@ -181,8 +183,9 @@ impl SiteControl {
         for number in (self.state.next_number..).take(plan.submit as usize) {
             let token_file = service.needs_token.then(|| self.local_token(number));
             let token_file = token_file.as_ref().map(|file| file.to_string_lossy());
-            let text = self.script(number, service, token_file.as_deref());
-            let command = self.dialect.submit(&self.job(number, text.clone()));
+            let time = self.settings.time();
+            let text = self.script(number, time, service, token_file.as_deref());
+            let command = self.dialect.submit(&self.job(number, time, text.clone()));
             commands.push(self.shell.describe(&command));
             script.get_or_insert(text);
         }
@@ -265,6 +268,7 @@ impl SiteControl {
     fn carry_out(
         &mut self,
         outcome: &mut ScaleOutcome,
+        times: &StaggeredTimes,
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<(), SiteError> {
@@ -285,8 +289,10 @@ impl SiteControl {
             self.journal.save(&mut self.state)?;
             outcome.cancelled = cancel;
         }
-        for _ in 0..outcome.plan.submit {
-            outcome.submitted.push(self.submit(service, tokens)?);
+        let n_pilots = outcome.plan.submit;
+        for at in 0..n_pilots {
+            let time = times.of(at, n_pilots);
+            outcome.submitted.push(self.submit(time, service, tokens)?);
         }
         Ok(())
     }

@@ -69,10 +69,12 @@ pub struct SiteSupply {
     pub running: Vec<RunningPilot>,
     /// The number of all pilots that run, also of those that take no tasks.
     pub n_running: u32,
-    /// The number of pilots that wait.
-    pub pending: u32,
-    /// The mean time that pilots have waited so far, also those that still wait. None without any.
-    pub mean_wait: Option<Span>,
+    /// The number of pilots that run and end before a pilot that is submitted now is expected to start.
+    pub n_leaving: u32,
+    /// The times after which the pilots that wait are expected to start, the shortest first.
+    pub pending: Vec<Span>,
+    /// The time for which a pilot that is submitted now is expected to wait. None if no pilot has waited yet.
+    pub expected_wait: Option<Span>,
     /// Whether the site takes no pilots for now.
     pub is_paused: bool,
 }
@@ -82,6 +84,8 @@ pub struct SiteSupply {
 pub struct SiteDemand {
     /// The number of pilots that should wait, besides those that run. None leaves them as they are.
     pub pending: Option<u32>,
+    /// The time that a new pilot needs for the longest task that waits and fits into one. None without such a task.
+    pub least_time: Option<Span>,
     /// The reason.
     pub reason: DemandReason,
 }
@@ -114,6 +118,8 @@ pub enum DemandReason {
     },
     /// The cores that are there, or pilots elsewhere, take the work.
     Covered,
+    /// The same, and one pilot stays in the queue while tasks wait: its place there may be needed again.
+    Spare,
     /// The site has its maximum number of pilots.
     Full {
         /// The number of pilots that the work would need besides.
@@ -140,6 +146,7 @@ impl DemandReason {
             Self::TooShort { .. } => "too-short",
             Self::TooNarrow { .. } => "too-narrow",
             Self::Covered => "covered",
+            Self::Spare => "spare",
             Self::Full { .. } => "full",
             Self::Work { .. } => "work",
         }
@@ -169,6 +176,10 @@ impl fmt::Display for DemandReason {
                 f,
                 "the cores that are there, or pilots of other sites, take the tasks that wait"
             ),
+            Self::Spare => write!(
+                f,
+                "the cores that are there, or pilots of other sites, take the tasks that wait; one pilot keeps its place"
+            ),
             Self::Full { missing } => write!(
                 f,
                 "the site has its maximum number of pilots; pilots left out: {missing}"
@@ -196,35 +207,46 @@ impl fmt::Display for DemandReason {
 /// Returns how many pilots are wanted at each site, in the order of `sites`.
 ///
 /// First the pilots that run take what they can, then those that wait where they are. New ones at the sites
-/// follow in the order of their mean wait, the shortest first; ties by their order in `sites`. A site without
-/// any wait so far counts as one without delay. A pilot that waits is wanted no more if neither the work nor
-/// the site's base needs it, at the site with the longest wait first.
+/// follow in the order of their expected wait, the shortest first; ties by their order in `sites`. A site without
+/// any wait so far counts as one without delay. A pilot takes work from its expected start on, so that work which is due
+/// before is none of its own. A pilot that waits is wanted no more if neither the work nor the site's base needs it, at
+/// the site with the longest wait first. The last one stays while a task waits that it could run.
 pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
     let mut order: Vec<usize> = (0..sites.len()).collect();
-    order.sort_by_key(|at| (sites[*at].mean_wait.unwrap_or(Span::ZERO), *at));
+    order.sort_by_key(|at| (sites[*at].delay(), *at));
     let mut horizons = horizons(work, sites, now);
     let mut kept = vec![0; sites.len()];
     let mut targets = vec![0; sites.len()];
     let mut missing = vec![0; sites.len()];
     for at in order.iter().copied().filter(|at| !sites[*at].is_paused) {
-        let room = sites[at].pending_limit().min(sites[at].pending);
-        kept[at] = take(&mut horizons, &sites[at], room).0;
+        let site = &sites[at];
+        let waiting = site.pending.iter().take(site.pending_limit() as usize);
+        kept[at] = waiting
+            .map(|&start| take(&mut horizons, site, (start, 1)).0)
+            .sum();
     }
     for at in order.into_iter().filter(|at| !sites[*at].is_paused) {
         let room = sites[at].pending_limit() - kept[at];
-        let (new, beyond) = take(&mut horizons, &sites[at], room);
+        let (new, beyond) = take(&mut horizons, &sites[at], (sites[at].delay(), room));
         targets[at] = kept[at] + new;
         missing[at] = beyond;
     }
     let answers = sites.iter().zip(targets.into_iter().zip(missing));
     let answer = |(site, (targets, missing)): (&SiteSupply, (u32, u32))| {
         let base = site.base_pending();
+        let least_time = site.least_time(work);
+        let keeps_place = targets == 0 && least_time.is_some() && !site.pending.is_empty();
+        let spare = u32::from(keeps_place).min(site.pending_limit());
         let reason = match base > targets && !site.is_paused {
             true => DemandReason::Base { pilots: site.base },
-            false => site.reason(work, targets, missing),
+            false => match site.reason(work, targets, missing) {
+                DemandReason::Covered if spare > 0 => DemandReason::Spare,
+                reason => reason,
+            },
         };
         SiteDemand {
-            pending: (!site.is_paused).then_some(targets.max(base)),
+            pending: (!site.is_paused).then_some(targets.max(base).max(spare)),
+            least_time,
             reason,
         }
     };
@@ -243,10 +265,24 @@ impl SiteSupply {
         room.min(self.queue_at_most.unwrap_or(u32::MAX))
     }
 
-    /// Returns the number of pilots that are to wait without work, too.
+    /// Returns the number of pilots that are to wait without work, too. A pilot that ends before another one could start
+    /// has its successor in the queue by then.
     fn base_pending(&self) -> u32 {
-        let missing = self.base.saturating_sub(self.n_running);
+        let staying = self.n_running.saturating_sub(self.n_leaving);
+        let missing = self.base.saturating_sub(staying);
         missing.min(self.pending_limit())
+    }
+
+    /// Returns the time for which a pilot that is submitted now is expected to wait.
+    fn delay(&self) -> Span {
+        self.expected_wait.unwrap_or(Span::ZERO)
+    }
+
+    /// Returns the time that a pilot needs for the longest task that waits and fits into one.
+    fn least_time(&self, work: &PendingWork) -> Option<Span> {
+        let fitting = work.waiting.iter().filter(|group| group.is_startable());
+        let fitting = fitting.filter(|group| group.fits(self.cores, self.usable()));
+        fitting.map(|group| group.run_time + ENDING).max()
     }
 
     fn reason(&self, work: &PendingWork, target: u32, missing: u32) -> DemandReason {
@@ -318,9 +354,10 @@ struct RemainingGroup {
 }
 
 impl Horizon {
-    /// Returns how much of a time lies within the horizon.
-    fn cut(&self, time: Span) -> Span {
-        self.within.map_or(time, |within| time.min(within))
+    /// Returns how much of a time that begins after `delay` lies within the horizon.
+    fn cut(&self, delay: Span, time: Span) -> Span {
+        let left = self.within.map(|within| (within - delay).max(Span::ZERO));
+        left.map_or(time, |left| time.min(left))
     }
 
     /// Takes work and width off the groups that fit into `cores` and `time`, the longest first.
@@ -407,7 +444,7 @@ fn take_by_running(horizon: &mut Horizon, work: &PendingWork, sites: &[SiteSuppl
     let mut pilots: Vec<_> = pilots.collect();
     pilots.sort_unstable();
     for (ends_at, cores, idle) in pilots {
-        let time = horizon.cut((ends_at.since(now) - ENDING).max(Span::ZERO));
+        let time = horizon.cut(Span::ZERO, (ends_at.since(now) - ENDING).max(Span::ZERO));
         let room = f64::from(cores) * time.as_secs_f64();
         let used = busy.min(room * f64::from(cores.saturating_sub(idle)) / f64::from(cores));
         busy -= used;
@@ -415,17 +452,17 @@ fn take_by_running(horizon: &mut Horizon, work: &PendingWork, sites: &[SiteSuppl
     }
 }
 
-/// Lets at most `room` pilots of a site take work off all horizons. Returns their number, and the
-/// number of pilots that the work would need beyond `room`.
-fn take(horizons: &mut [Horizon], site: &SiteSupply, room: u32) -> (u32, u32) {
+/// Lets at most `room` pilots of a site that start after `delay` take work off all horizons. Returns their number, and
+/// the number of pilots that the work would need beyond `room`.
+fn take(horizons: &mut [Horizon], site: &SiteSupply, (delay, room): (Span, u32)) -> (u32, u32) {
     let usable = site.usable();
     let needs = horizons
         .iter()
-        .map(|horizon| horizon.need(site.cores, horizon.cut(usable)));
+        .map(|horizon| horizon.need(site.cores, horizon.cut(delay, usable)));
     let need = needs.max().unwrap_or(0);
     let count = need.min(room);
     for horizon in horizons {
-        let time = horizon.cut(usable);
+        let time = horizon.cut(delay, usable);
         // Pilots that are enough leave nothing, also of tasks that may not all run at once.
         let cores = match count == need {
             true => f64::INFINITY,

@@ -48,6 +48,9 @@ pub struct KeepRecord {
     /// The number of the last pilot that a pause was about. Only later ones count.
     #[serde(default)]
     pub judged: u32,
+    /// The instant since which more pilots wait than are wanted. None if they are not too many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surplus_since: Option<Instant>,
     /// The number of pilots at which the engine last took no more. None if it never refused one for their
     /// number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,6 +86,7 @@ impl KeepRecord {
             refusals: 0,
             failures: 0,
             judged: 0,
+            surplus_since: None,
             learned: None,
         }
     }

@@ -51,7 +51,9 @@ mod service_address;
 mod settings;
 mod shell;
 mod sites_file;
+mod stagger;
 mod usage;
+mod waits;
 mod work;
 
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
@@ -75,6 +77,7 @@ pub use service_address::{PilotBody, PilotToken, ServiceAddress, TokenIssuer};
 pub use settings::SiteSettings;
 pub use sites_file::{SITES_FILE, SITES_VARIABLE, SitesFile, state_dir, user_dir};
 pub use usage::SiteUsage;
+pub use waits::PilotWaits;
 pub use work::{PilotService, PilotWork, for_sites};
 
 pub use shell::{

@@ -25,6 +25,12 @@ pub struct PilotRecord {
     /// The id of its job. None as long as the engine has not answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<BatchJobId>,
+    /// The start that the engine expects, while it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_start: Option<Instant>,
+    /// Its time limit. None if it is that of the site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Span>,
     /// The instant of its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Instant>,
@@ -96,6 +102,8 @@ impl PilotRecord {
             phase: PilotPhase::Offered,
             offered_at: now,
             id: None,
+            time: None,
+            expected_start: None,
             started_at: None,
             ends_at: None,
             cancelled_at: None,
@@ -142,6 +150,20 @@ impl PilotRecord {
         Some(until.since(self.offered_at).max(Span::ZERO))
     }
 
+    /// Returns the time since its submission.
+    pub fn age(&self, now: Instant) -> Span {
+        now.since(self.offered_at).max(Span::ZERO)
+    }
+
+    /// Returns the end of its time limit, if it runs: that of the engine, else by its own limit or the site's.
+    pub fn ends_within(&self, time_of_site: Span) -> Option<Instant> {
+        let runs = self.phase == PilotPhase::Runs;
+        let by_limit = self
+            .started_at
+            .map(|started| started + self.time.unwrap_or(time_of_site));
+        self.ends_at.or(by_limit).filter(|_| runs)
+    }
+
     /// Takes on what the engine reports.
     pub fn update(&mut self, report: &BatchJobReport) {
         self.id = Some(report.id);
@@ -152,6 +174,7 @@ impl PilotRecord {
             BatchJobPhase::Runs => PilotPhase::Runs,
             BatchJobPhase::Over => PilotPhase::Over,
         };
+        self.expected_start = report.expected_start;
         self.started_at = report.started.or(self.started_at);
         self.ends_at = report.ends.or(self.ends_at);
         self.reason.clone_from(&report.reason);

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use tollgate_batch::{EngineKind, shell};
+use tollgate_model::Span;
 
 use crate::service_address::{PilotBody, ServiceAddress};
 use crate::settings::SiteSettings;
@@ -17,6 +18,8 @@ pub struct PilotScript<'a> {
     pub site: &'a SiteSettings,
     /// The number of the pilot.
     pub number: u32,
+    /// Its time limit.
+    pub time: Span,
     /// The service that the pilot joins.
     pub service: &'a ServiceAddress,
     /// The file with the pilot's token, as the node sees it. None if the service needs no token.
@@ -83,7 +86,7 @@ impl PilotScript<'_> {
         let mut option = |name: &str, value: &str| {
             words.extend([name.to_owned(), value.to_owned()]);
         };
-        option("--until", &until(site));
+        option("--until", &until(site.engine, self.time));
         option("--idle", &format!("{}s", site.idle_s));
         option("--site", &site.name);
         option("--number", &self.number.to_string());
@@ -104,7 +107,7 @@ impl PilotScript<'_> {
             words.extend([name.to_owned(), value.to_owned()]);
         };
         option("worker", "--pilot");
-        option("--until", &until(site));
+        option("--until", &until(site.engine, self.time));
         option("--idle", &format!("{}s", site.idle_s));
         option("--site", &site.name);
         option("--name", &self.worker_name());
@@ -191,10 +194,10 @@ fn preparations(site: &SiteSettings) -> String {
 
 /// Returns the end of the pilot for its worker. Slurm and Grid Engine tell a job when it ends;
 /// elsewhere the time counts from the start of the script.
-fn until(site: &SiteSettings) -> String {
-    match site.engine {
+fn until(engine: EngineKind, time: Span) -> String {
+    match engine {
         EngineKind::Slurm | EngineKind::Sge => "auto".to_owned(),
-        EngineKind::Htcondor | EngineKind::Local => format!("+{}s", site.time_s),
+        EngineKind::Htcondor | EngineKind::Local => format!("+{}s", time.as_secs_f64().ceil()),
     }
 }
 
@@ -212,6 +215,7 @@ mod tests {
         let script = PilotScript {
             site,
             number: 3,
+            time: site.time(),
             service: &service,
             token_file: Some("/home/a b/token"),
             live: vec![2, 3],
@@ -278,6 +282,7 @@ mod tests {
         let script = PilotScript {
             site: &site,
             number: 3,
+            time: site.time(),
             service: &ServiceAddress::execution_daemons(),
             token_file: Some("/home/a/3.token"),
             live: vec![3],

@@ -213,6 +213,7 @@ impl World {
             phase: job.phase,
             submitted: None,
             started: None,
+            expected_start: None,
             ends: None,
             reason: String::new(),
         })

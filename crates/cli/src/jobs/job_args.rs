@@ -29,7 +29,7 @@ pub(crate) struct JobArgs {
     #[arg(long, short = 'n', value_name = "N", value_parser = parse_count::<u32>)]
     pub(crate) procs: Option<u32>,
 
-    /// Maximum memory, as in 2G or 500M; `auto` for what jobs like it used
+    /// Maximum memory, as in 2G or 500M, or auto
     ///
     /// With `auto` the service sets memory aside by the experience with jobs like it. While fewer than three batches of such
     /// jobs have ended, the job has the memory of its processors, as without --mem.

@@ -1,18 +1,29 @@
 //! A site whose number of pilots follows the work that waits.
 
 use tollgate_batch::{EngineFault, RetryAdvice};
-use tollgate_model::{Instant, Span};
+use tollgate_model::{Instant, Probability, Span};
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
 use crate::demand::{RunningPilot, SiteDemand, SiteSupply};
 use crate::error::SiteError;
+use crate::journal::has_passed;
 use crate::keep::pause_length;
 use crate::keep::{KeepRecord, LearnedLimit};
 use crate::pilot::{PilotPhase, PilotRecord};
 use crate::plan::ScalePlan;
+use crate::stagger::StaggeredTimes;
+use crate::waits::PilotWaits;
 
 /// The time after its start in which a pilot is expected to join the service. Later it leaves by itself.
 const JOINING: Span = Span::from_secs(60);
+
+/// The probability with which a pilot starts by its expected start.
+const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
+
+/// The shortest and the longest time for which more pilots wait than are wanted before some are cancelled. Between them it
+/// is the expected wait: a place in the queue is kept for as long as it takes to get another.
+const SHORTEST_HOLD: Span = Span::from_secs(120);
+const LONGEST_HOLD: Span = Span::from_secs(3600);
 
 /// The worker of a pilot, as the service sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,14 +133,19 @@ impl SiteControl {
     pub fn supply(&self, worker_of: &PilotWorkers<'_>) -> SiteSupply {
         let (now, settings) = ((self.clock)(), &self.settings);
         let counts = self.counts();
-        let waits = self.state.pilots.iter();
-        let waits: Vec<i64> = waits
-            .filter_map(|pilot| Some(pilot.waited(now)?.as_micros()))
+        let waits = self.waits();
+        let expected_wait = waits.rest(EXPECTED, Span::ZERO);
+        let pilots = || self.state.pilots.iter().filter(|pilot| pilot.counts());
+        let waiting = pilots().filter(|pilot| pilot.is_pending());
+        let mut pending: Vec<Span> = waiting
+            .map(|pilot| waits.rest(EXPECTED, pilot.age(now)).unwrap_or(Span::ZERO))
             .collect();
-        let n_waits = i64::try_from(waits.len()).unwrap_or(i64::MAX);
-        let sum = waits
-            .iter()
-            .fold(0_i64, |sum, wait| sum.saturating_add(*wait));
+        pending.sort_unstable();
+        let leaves_by = now + expected_wait.unwrap_or(Span::ZERO);
+        let leaving = pilots().filter(|pilot| {
+            let ends_at = pilot.ends_within(settings.time());
+            ends_at.is_some_and(|ends_at| ends_at <= leaves_by)
+        });
         // A site whose pilots failed has to show with one that it works again.
         let is_on_trial = self
             .state
@@ -152,8 +168,9 @@ impl SiteControl {
                 .filter_map(|pilot| self.running_pilot(pilot, now, worker_of))
                 .collect(),
             n_running: u32::try_from(counts.running).unwrap_or(u32::MAX),
-            pending: u32::try_from(counts.pending).unwrap_or(u32::MAX),
-            mean_wait: (n_waits > 0).then(|| Span::from_micros(sum / n_waits.max(1))),
+            n_leaving: u32::try_from(leaving.count()).unwrap_or(u32::MAX),
+            pending,
+            expected_wait,
             is_paused: self.is_paused(),
         }
     }
@@ -174,20 +191,63 @@ impl SiteControl {
             None => is_joining.then_some(self.settings.cores)?,
         };
         Some(RunningPilot {
-            ends_at: pilot.ends_at.unwrap_or(began + self.settings.time()),
+            ends_at: pilot
+                .ends_within(self.settings.time())
+                .unwrap_or(began + self.settings.time()),
             idle_cores: idle_cores.min(self.settings.cores),
         })
     }
 
-    /// Returns the plan for a demand, from the pilots as they were last seen. Asks and changes
-    /// nothing.
+    /// Returns the plan for a demand, from the pilots as they were last seen. Pilots that are too many keep their places
+    /// for a while. Asks and changes nothing.
     pub fn follow_plan(&self, demand: &SiteDemand) -> ScalePlan {
+        let plan = self.whole_plan(demand);
+        match self.is_held() {
+            true => ScalePlan {
+                cancel: Vec::new(),
+                ..plan
+            },
+            false => plan,
+        }
+    }
+
+    /// Returns the time limits of new pilots: each holds tasks that need `least`.
+    fn staggered_times(&self, least: Option<Span>) -> StaggeredTimes {
+        StaggeredTimes::new(self.settings.time(), least)
+    }
+
+    /// Returns the plan for a demand in which each pilot that is not needed now is cancelled.
+    fn whole_plan(&self, demand: &SiteDemand) -> ScalePlan {
         let (most, queue) = (self.at_most(), self.settings.queue_at_most);
         let Some(pending) = demand.pending else {
             return ScalePlan::default();
         };
         let plan = ScalePlan::for_pending(&self.state.pilots, pending, most, queue);
         plan.with_room(self.room())
+    }
+
+    /// Returns how long the pilots of the site wait.
+    fn waits(&self) -> PilotWaits {
+        PilotWaits::of(&self.state.pilots, (self.clock)())
+    }
+
+    /// Returns whether pilots that are too many keep their places in the queue for now.
+    fn is_held(&self) -> bool {
+        let wait = self.waits().rest(EXPECTED, Span::ZERO);
+        let hold = wait.unwrap_or(SHORTEST_HOLD);
+        let hold = hold.clamp(SHORTEST_HOLD, LONGEST_HOLD);
+        let since = self.record().surplus_since;
+        since.is_none_or(|since| !has_passed(hold, since, (self.clock)()))
+    }
+
+    /// Notes since when more pilots wait than are wanted.
+    fn note_surplus(&mut self, demand: &SiteDemand) {
+        let has_surplus = !self.whole_plan(demand).cancel.is_empty();
+        let since = self.record().surplus_since.unwrap_or((self.clock)());
+        let since = has_surplus.then_some(since);
+        if self.record().surplus_since != since {
+            self.change_record(|record| record.surplus_since = since);
+        }
     }
 
     /// Makes the number of pilots that wait the wanted one, whichever run, and writes down why. A site
@@ -202,6 +262,7 @@ impl SiteControl {
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<ScaleOutcome, SiteError> {
+        self.note_surplus(demand);
         let mut plan = self.follow_plan(demand);
         if !plan.is_empty() && self.state.looks.last != Some((self.clock)()) {
             // The last look may be a while ago.
@@ -209,6 +270,7 @@ impl SiteControl {
                 self.pause_after(&error)?;
                 return Err(error);
             }
+            self.note_surplus(demand);
             plan = self.follow_plan(demand);
         }
         let mut outcome = ScaleOutcome {
@@ -247,7 +309,8 @@ impl SiteControl {
         });
         self.state.target = target;
         self.journal.save(&mut self.state)?;
-        outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
+        let times = self.staggered_times(demand.least_time);
+        outcome.stopped = self.carry_out(&mut outcome, &times, service, tokens).err();
         match &outcome.stopped {
             // The service may be starting again: the next round tries again.
             Some(error @ SiteError::Token(_)) => self.note_undecided(&error.to_string())?,
@@ -337,7 +400,8 @@ impl SiteControl {
             stopped: None,
             plan,
         };
-        outcome.stopped = self.carry_out(&mut outcome, service, tokens).err();
+        let times = self.staggered_times(None);
+        outcome.stopped = self.carry_out(&mut outcome, &times, service, tokens).err();
         match &outcome.stopped {
             Some(SiteError::Token(_)) => {}
             Some(error) if self.learn_limit(error)? => {}

@@ -2,6 +2,8 @@
 
 use tollgate_batch::{BatchJob, BatchJobId, BatchJobName, BatchPlacement, JobMemory};
 
+use tollgate_model::Span;
+
 use super::SiteControl;
 use crate::script::PilotScript;
 use crate::service_address::ServiceAddress;
@@ -24,8 +26,12 @@ impl SiteControl {
         }
     }
 
-    pub(super) fn job(&self, number: u32, script: String) -> BatchJob {
-        self.job_named(self.job_name(number), script)
+    /// Returns the job of a pilot with this time limit.
+    pub(super) fn job(&self, number: u32, time: Span, script: String) -> BatchJob {
+        BatchJob {
+            time: Some(time),
+            ..self.job_named(self.job_name(number), script)
+        }
     }
 
     /// Returns the name of a job of this site, which ends with `end`.
@@ -50,6 +56,7 @@ impl SiteControl {
     pub(super) fn script(
         &self,
         number: u32,
+        time: Span,
         service: &ServiceAddress,
         token_file: Option<&str>,
     ) -> String {
@@ -57,6 +64,7 @@ impl SiteControl {
         let script = PilotScript {
             site: &self.settings,
             number,
+            time,
             service,
             token_file,
             live: live.map(|pilot| pilot.number).chain([number]).collect(),

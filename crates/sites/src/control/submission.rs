@@ -19,9 +19,10 @@ const GONE_FOR_GOOD: Span = Span::from_secs(600);
 const REMOTE_DIR: &str = ".tollgate-pilots";
 
 impl SiteControl {
-    /// Submits one pilot, and returns its number.
+    /// Submits one pilot with a time limit, and returns its number.
     pub(super) fn submit(
         &mut self,
+        time: Span,
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<u32, SiteError> {
@@ -33,11 +34,12 @@ impl SiteControl {
                 (Some(self.place_token(number, &token.text)?), token.id)
             }
         };
-        let script = self.script(number, service, token_file.as_deref());
-        let job = self.job(number, script);
+        let script = self.script(number, time, service, token_file.as_deref());
+        let job = self.job(number, time, script);
         // From here on a crash leaves the name, by which the pilot is found.
         let mut pilot = PilotRecord::offered(number, job.name.clone(), (self.clock)());
         pilot.token = token;
+        pilot.time = Some(time).filter(|&time| time != self.settings.time());
         self.state.pilots.push(pilot);
         self.state.next_number = number.saturating_add(1);
         self.count_submission();

@@ -16,8 +16,9 @@ fn site(cores: u32, usable_s: i64) -> SiteSupply {
         base: 0,
         running: Vec::new(),
         n_running: 0,
-        pending: 0,
-        mean_wait: None,
+        n_leaving: 0,
+        pending: Vec::new(),
+        expected_wait: None,
         is_paused: false,
     }
 }
@@ -30,6 +31,14 @@ fn with_running(mut site: SiteSupply, pilots: &[(i64, u32)]) -> SiteSupply {
     site.running = pilots.iter().map(pilot).collect();
     site.n_running = u32::try_from(pilots.len()).expect("few pilots");
     site
+}
+
+fn with_waiting(site: SiteSupply, starts_s: &[i64]) -> SiteSupply {
+    let pending = starts_s.iter().map(|&start| Span::from_secs(start));
+    SiteSupply {
+        pending: pending.collect(),
+        ..site
+    }
 }
 
 fn tasks(count: u32, cores: u32, run_s: i64) -> TaskGroup {
@@ -170,12 +179,12 @@ fn no_more_cores_than_tasks_may_use_at_once() {
 #[test]
 fn work_goes_to_the_site_that_starts_soonest() {
     let slow = SiteSupply {
-        mean_wait: Some(Span::from_secs(600)),
+        expected_wait: Some(Span::from_secs(600)),
         at_most: 5,
         ..site(1, 3600)
     };
     let fast = SiteSupply {
-        mean_wait: Some(Span::from_secs(5)),
+        expected_wait: Some(Span::from_secs(5)),
         at_most: 3,
         ..site(1, 3600)
     };
@@ -183,19 +192,73 @@ fn work_goes_to_the_site_that_starts_soonest() {
     check(&work, &[slow.clone(), fast.clone()], &[1, 3]);
     check(&work, &[slow.clone(), site(1, 3600)], &[0, 4]);
     // Pilots that wait already stay where they are, if the work needs them.
-    let queued = SiteSupply { pending: 3, ..slow };
+    let queued = with_waiting(slow, &[0, 0, 0]);
     check(&work, &[queued.clone(), fast.clone()], &[3, 1]);
     let less = waiting(&[tasks(1, 1, 3600)]);
-    let both = [queued, SiteSupply { pending: 1, ..fast }];
-    check(&less, &both, &[0, 1]);
+    let both = [queued, with_waiting(fast, &[0])];
+    // The last place in a queue is kept while a task waits.
+    check(&less, &both, &[1, 1]);
+    check(&waiting(&[]), &both, &[0, 0]);
+}
+
+#[test]
+fn pilots_take_work_from_their_expected_start_on() {
+    let slow = |wait_s| SiteSupply {
+        expected_wait: Some(Span::from_secs(wait_s)),
+        ..site(1, 3600)
+    };
+    // Ten minutes of work that are due in four minutes: pilots that start after two minutes have half of the time.
+    let work = waiting(&[due(tasks(10, 1, 60), 240)]);
+    check(&work, &[slow(0)], &[3]);
+    check(&work, &[slow(120)], &[5]);
+    // None would come in time, and the work is still to be done.
+    check(&work, &[slow(200)], &[1]);
+    // One that waits already comes sooner than a new one.
+    check(&work, &[with_waiting(slow(120), &[0])], &[4]);
+}
+
+#[test]
+fn successor_of_a_pilot_of_the_base_waits_before_that_ends() {
+    let base = |n_leaving| SiteSupply {
+        base: 2,
+        n_leaving,
+        ..with_running(site(1, 3600), &[(60, 1), (3000, 1)])
+    };
+    check(&waiting(&[]), &[base(0)], &[0]);
+    check(&waiting(&[]), &[base(1)], &[1]);
+    check(
+        &waiting(&[]),
+        &[SiteSupply {
+            at_most: 2,
+            ..base(1)
+        }],
+        &[0],
+    );
+}
+
+#[test]
+fn last_place_in_the_queue_is_kept_while_a_task_waits() {
+    let work = waiting(&[tasks(1, 1, 60)]);
+    let idle = with_waiting(with_running(site(1, 3600), &[(600, 1)]), &[5, 50]);
+    let demand = &pilot_demand(&work, std::slice::from_ref(&idle), NOW)[0];
+    assert_eq!(
+        (demand.pending, demand.reason),
+        (Some(1), DemandReason::Spare)
+    );
+    // No pilot of the site could run the task.
+    check(
+        &waiting(&[tasks(1, 2, 60)]),
+        std::slice::from_ref(&idle),
+        &[0],
+    );
+    check(&waiting(&[]), &[idle], &[0]);
 }
 
 #[test]
 fn paused_site_is_left_alone() {
     let paused = SiteSupply {
         is_paused: true,
-        pending: 2,
-        ..site(1, 3600)
+        ..with_waiting(site(1, 3600), &[0, 0])
     };
     let demands = pilot_demand(&waiting(&[tasks(2, 1, 60)]), &[paused, site(1, 3600)], NOW);
     assert_eq!((demands[0].pending, demands[1].pending), (None, Some(1)));
@@ -244,15 +307,18 @@ fn group() -> impl Strategy<Value = TaskGroup> {
 
 fn supply() -> impl Strategy<Value = SiteSupply> {
     let pilots = prop::collection::vec((-50..4000_i64, 0..5_u32), 0..4);
-    let limits = (0..30_u32, prop::option::of(0..9_u32), 0..9_u32);
+    let waits = prop::collection::vec(0..1000_i64, 0..9);
+    let limits = (0..30_u32, prop::option::of(0..9_u32), waits);
     let wait = prop::option::of(0..1000_i64);
     ((1..5_u32, 50..4000_i64), pilots, limits, wait).prop_map(
-        |((cores, usable_s), pilots, (at_most, queue_at_most, pending), wait)| SiteSupply {
-            at_most,
-            queue_at_most,
-            pending,
-            mean_wait: wait.map(Span::from_secs),
-            ..with_running(site(cores, usable_s), &pilots)
+        |((cores, usable_s), pilots, (at_most, queue_at_most, mut starts_s), wait)| {
+            starts_s.sort_unstable();
+            SiteSupply {
+                at_most,
+                queue_at_most,
+                expected_wait: wait.map(Span::from_secs),
+                ..with_waiting(with_running(site(cores, usable_s), &pilots), &starts_s)
+            }
         },
     )
 }

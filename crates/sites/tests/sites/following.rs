@@ -15,6 +15,7 @@ fn nowhere(_: &str) -> Option<PilotWorker> {
 
 fn demand(pending: u32) -> SiteDemand {
     SiteDemand {
+        least_time: None,
         pending: Some(pending),
         reason: match pending {
             0 => DemandReason::NoWork,
@@ -45,8 +46,20 @@ fn pilots_that_wait_follow_and_those_that_run_stay() {
     engine.faults(&["starts"]);
     let mut site = engine.site();
     assert_eq!(follow(&mut site, 3).submitted, [1, 2, 3]);
-    // Pilot 1 runs.
+    // Pilot 1 runs. The others keep their places for a while: the work may come back.
+    for wanted in [1, 0, 1] {
+        assert!(follow(&mut site, wanted).cancelled.is_empty());
+    }
+    engine.pass_minutes(1);
+    assert!(follow(&mut site, 2).cancelled.is_empty());
+    engine.pass_minutes(2);
+    let plan = follow(&mut site, 1);
+    assert!(plan.cancelled.is_empty(), "not too many: {plan:?}");
+    engine.pass_minutes(3);
     assert_eq!(follow(&mut site, 1).cancelled, [3]);
+    engine.pass_minutes(3);
+    assert!(follow(&mut site, 0).cancelled.is_empty());
+    engine.pass_minutes(3);
     assert_eq!(follow(&mut site, 0).cancelled, [2]);
     assert_eq!((site.counts().pending, site.counts().running), (0, 1));
     assert_eq!(site.state().target, 1);
@@ -188,7 +201,7 @@ fn pilot_that_does_not_join_has_no_room_after_a_while() {
     };
     assert_eq!(site.supply(&worker_of(true)).running.len(), 1);
     assert_eq!(site.supply(&worker_of(false)).running.len(), 0);
-    assert!(supply.mean_wait.is_some_and(|wait| wait >= Span::ZERO));
+    assert!(supply.expected_wait.is_some_and(|wait| wait >= Span::ZERO));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 use tollgate_sites::{
     PilotWork, SiteControl, SiteSupply, SitesFile, decide, describe_changes, state_dir,
 };
@@ -40,6 +40,9 @@ pub(crate) struct SiteExplanation {
     queue_at_most: Option<u32>,
     /// Time in which a pilot can run tasks.
     usable_s: f64,
+    /// Time within which a pilot that is submitted now starts with a probability of one half; none if none has waited yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_wait_s: Option<f64>,
     /// Jobs that wait and that no pilot of this site can hold, the first ones.
     too_large: Vec<MisfitJob>,
     /// The site.
@@ -89,6 +92,7 @@ pub(crate) fn explain(
             at_most: supply.at_most,
             queue_at_most: supply.queue_at_most,
             usable_s: supply.usable().as_secs_f64(),
+            expected_wait_s: supply.expected_wait.map(Span::as_secs_f64),
             too_large: work.misfits(supply, MAX_MISFITS),
             report: SiteReport::new(site, instant, LOG_LINES),
         };
@@ -116,6 +120,10 @@ impl SiteExplanation {
         writeln!(out, "  limits    {pilots}, {queue}")?;
         let usable = format::format_span(self.usable_s);
         writeln!(out, "  a pilot   has {usable} for tasks")?;
+        if let Some(wait) = self.expected_wait_s {
+            let wait = format::format_span(wait);
+            writeln!(out, "  a new one starts within {wait} one time in two")?;
+        }
         for job in &self.too_large {
             writeln!(out, "  job {}: {}", job.id, job.why)?;
         }

@@ -8,10 +8,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use tollgate_batch::EngineKind;
 use tollgate_client::timestamp::format_iso;
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Probability};
 use tollgate_sites::{
-    LogEntry, PilotCounts, PilotPhase, PilotRecord, PilotWork, SiteControl, SiteError, SiteJournal,
-    SiteSettings, SiteState, SitesFile, state_dir,
+    LogEntry, PilotCounts, PilotPhase, PilotRecord, PilotWaits, PilotWork, SiteControl, SiteError,
+    SiteJournal, SiteSettings, SiteState, SitesFile, state_dir,
 };
 
 use super::opened;
@@ -77,6 +77,12 @@ pub(crate) struct SiteEntry {
     pub(super) ending: usize,
 }
 
+/// The levels between which a pilot starts nine times in ten.
+const START_LEVELS: [Probability; 2] = [
+    Probability::new(0.05).expect("a probability"),
+    Probability::new(0.95).expect("a probability"),
+];
+
 /// A site with its pilots.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct SiteReport {
@@ -107,6 +113,15 @@ struct KeepView {
     paused_until: Option<String>,
 }
 
+/// The interval in which a pilot starts with a probability of nine tenths.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct ExpectedPilotStart {
+    /// One in twenty starts before.
+    earliest_at: String,
+    /// One in twenty starts after.
+    latest_at: String,
+}
+
 /// A pilot.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 struct PilotView {
@@ -127,6 +142,12 @@ struct PilotView {
     /// Instant of its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
+    /// Of a pilot that waits: between when it starts, nine times in ten, by how long pilots of the site waited so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_start: Option<ExpectedPilotStart>,
+    /// Start that the engine expects of a pilot that waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_start_at: Option<String>,
     /// Instant of its end, or of the end of its time limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_at: Option<String>,
@@ -169,7 +190,16 @@ impl SiteEntry {
 }
 
 impl PilotView {
-    fn new(pilot: &PilotRecord, now: Instant) -> Self {
+    fn new(pilot: &PilotRecord, waits: &PilotWaits, now: Instant) -> Self {
+        let starts = |level| Some(format_iso(now + waits.rest(level, pilot.age(now))?));
+        let [earliest_at, latest_at] = START_LEVELS.map(starts);
+        let expected_start =
+            earliest_at
+                .zip(latest_at)
+                .map(|(earliest_at, latest_at)| ExpectedPilotStart {
+                    earliest_at,
+                    latest_at,
+                });
         Self {
             number: pilot.number,
             job: pilot.job.to_string(),
@@ -178,6 +208,8 @@ impl PilotView {
             not_joined: pilot.phase == PilotPhase::Runs && pilot.was_missed && !pilot.has_joined,
             submitted_at: format_iso(pilot.offered_at),
             started_at: pilot.started_at.map(format_iso),
+            expected_start: expected_start.filter(|_| pilot.is_pending()),
+            engine_start_at: pilot.expected_start.map(format_iso),
             ends_at: pilot.ends_at.map(format_iso),
             waited_s: pilot.waited(now).map(|span| span.as_secs_f64()),
             reason: pilot.reason.clone(),
@@ -185,7 +217,7 @@ impl PilotView {
     }
 
     /// Returns the columns of the pilots of a site.
-    fn columns<'a>(site: &'a str, now: &'a jiff::Zoned) -> [Column<'a, Self>; 7] {
+    fn columns<'a>(site: &'a str, now: &'a jiff::Zoned) -> [Column<'a, Self>; 8] {
         let local = |at: &Option<String>| Some(format::format_short_time(at.as_ref()?, now));
         [
             Column::new("pilot", move |pilot: &Self| {
@@ -200,6 +232,12 @@ impl PilotView {
                 pilot.waited_s.map(format::format_span)
             }),
             Column::optional("started", move |pilot: &Self| local(&pilot.started_at)),
+            Column::optional("starts (9 in 10)", move |pilot: &Self| {
+                let expected = pilot.expected_start.as_ref()?;
+                let [earliest, latest] = [&expected.earliest_at, &expected.latest_at];
+                let short = |at| format::format_short_time(at, now);
+                Some(format!("{} to {}", short(earliest), short(latest)))
+            }),
             Column::optional("ends", move |pilot: &Self| local(&pilot.ends_at)),
             Column::new("reason", |pilot: &Self| pilot.reason.clone()).flexible(),
         ]
@@ -241,6 +279,7 @@ impl SiteReport {
             .map(|span| span.as_secs_f64())
             .collect();
         let mean_wait = waits.iter().sum::<f64>() / waits.len() as f64;
+        let pilot_waits = PilotWaits::of(&state.pilots, now);
         let decision = state.keep.as_ref().filter(|record| !record.text.is_empty());
         let line = |entry: LogEntry| LogLine {
             at: format_iso(entry.at),
@@ -260,7 +299,7 @@ impl SiteReport {
             pilots: state
                 .pilots
                 .iter()
-                .map(|pilot| PilotView::new(pilot, now))
+                .map(|pilot| PilotView::new(pilot, &pilot_waits, now))
                 .collect(),
             log: log.into_iter().map(line).collect(),
         }

@@ -1,0 +1,193 @@
+//! How long pilots of a site wait in its queue, by those that waited before.
+//!
+//! Waits are the product-limit estimate of Kaplan & Meier (1958): a pilot that still waits, or was cancelled while it
+//! waited, says that its wait is longer than its age. A site that heard of starts alone would hear of the short waits first.
+//! One more pilot counts that never starts, so that the few waits of a new site promise little. Beyond the longest
+//! known wait the tail is a power law: whoever has waited so long is expected to wait as long again.
+
+use tollgate_model::{Instant, Probability, Span};
+
+use crate::pilot::PilotRecord;
+
+/// The least wait for which tails are extrapolated: an idle queue starts pilots in seconds.
+const SHORTEST: Span = Span::from_secs(10);
+
+/// The number of the last pilots whose waits count.
+const N_LAST: usize = 50;
+
+/// The waits of the pilots of a site.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PilotWaits {
+    /// The waits of pilots that started, ascending, with the part of pilots that wait longer.
+    steps: Vec<(Span, f64)>,
+    /// The longest age of a pilot, whether it started or not.
+    longest: Span,
+}
+
+impl PilotWaits {
+    /// Returns the waits of the last pilots of a site, as of `now`.
+    pub fn of(pilots: &[PilotRecord], now: Instant) -> Self {
+        let known = pilots
+            .iter()
+            .rev()
+            .filter_map(|pilot| observation(pilot, now));
+        Self::new(known.take(N_LAST).collect())
+    }
+
+    /// Returns the estimate from waits, each with whether the pilot started then.
+    fn new(mut waits: Vec<(Span, bool)>) -> Self {
+        // Of equal waits, starts come first: a pilot that waited so long was there when the others started.
+        waits.sort_by_key(|&(wait, has_started)| (wait, !has_started));
+        let mut n_waiting = waits.len() + 1;
+        let mut part = 1.0;
+        let mut steps: Vec<(Span, f64)> = Vec::new();
+        for &(wait, has_started) in &waits {
+            if has_started {
+                part *= 1.0 - 1.0 / n_waiting as f64;
+                match steps.last_mut() {
+                    Some(last) if last.0 == wait => last.1 = part,
+                    Some(_) | None => steps.push((wait, part)),
+                }
+            }
+            n_waiting -= 1;
+        }
+        let longest = waits.last().map_or(Span::ZERO, |(wait, _)| *wait);
+        Self { steps, longest }
+    }
+
+    /// Returns the time that a pilot which has waited for `age` still waits, at most with probability `level`. None if no
+    /// pilot of the site has waited yet.
+    pub fn rest(&self, level: Probability, age: Span) -> Option<Span> {
+        let is_known = !self.steps.is_empty() || self.longest > Span::ZERO;
+        is_known.then(|| {
+            let part = self.part_beyond(age) * (1.0 - level.as_f64());
+            (self.wait_of(part) - age).max(Span::ZERO)
+        })
+    }
+
+    /// Returns the part of pilots that wait longer than `wait`.
+    fn part_beyond(&self, wait: Span) -> f64 {
+        let n_before = self.steps.partition_point(|&(step, _)| step <= wait);
+        let last = n_before.checked_sub(1).map_or(1.0, |at| self.steps[at].1);
+        let from = self.tail_start();
+        match wait > from {
+            true => last * from.as_secs_f64() / wait.as_secs_f64(),
+            false => last,
+        }
+    }
+
+    /// Returns the wait beyond which this part of pilots waits.
+    fn wait_of(&self, part: f64) -> Span {
+        let known = self.steps.iter().find(|&&(_, beyond)| beyond <= part);
+        known.map_or_else(
+            || {
+                let last = self.steps.last().map_or(1.0, |&(_, beyond)| beyond);
+                Span::from_secs_f64(self.tail_start().as_secs_f64() * last / part)
+            },
+            |&(wait, _)| wait,
+        )
+    }
+
+    fn tail_start(&self) -> Span {
+        self.longest.max(SHORTEST)
+    }
+}
+
+/// Returns how long a pilot waited, and whether it started then. None if it was never in the queue.
+fn observation(pilot: &PilotRecord, now: Instant) -> Option<(Span, bool)> {
+    let (until, has_started) = match (pilot.started_at, pilot.is_pending()) {
+        (Some(started), _) => (started, true),
+        (None, true) => (pilot.cancelled_at.unwrap_or(now), false),
+        (None, false) => (pilot.cancelled_at?, false),
+    };
+    Some((until.since(pilot.offered_at).max(Span::ZERO), has_started))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn level(level: f64) -> Probability {
+        Probability::new(level).expect("a probability")
+    }
+
+    fn secs(secs: i64) -> Span {
+        Span::from_secs(secs)
+    }
+
+    fn started(waits: &[i64]) -> PilotWaits {
+        PilotWaits::new(waits.iter().map(|&wait| (secs(wait), true)).collect())
+    }
+
+    #[test]
+    fn site_without_pilots_has_no_waits() {
+        assert_eq!(
+            PilotWaits::new(Vec::new()).rest(level(0.5), Span::ZERO),
+            None
+        );
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_pilots_that_started() {
+        let waits = started(&[10, 20, 30, 40, 50, 60, 70, 80, 90]);
+        let rest = |part, age| waits.rest(level(part), secs(age));
+        assert_eq!(rest(0.5, 0), Some(secs(50)));
+        assert_eq!(rest(0.1, 0), Some(secs(10)));
+        // Five of the ten that count wait for more than 40 s, and half of these for more than 70 s.
+        assert_eq!(rest(0.5, 45), Some(secs(35)));
+    }
+
+    #[test]
+    fn few_waits_promise_little() {
+        let one = started(&[60]);
+        assert_eq!(one.rest(level(0.5), Span::ZERO), Some(secs(60)));
+        assert!(one.rest(level(0.9), Span::ZERO) >= Some(secs(290)));
+        let many = started(&[60; 40]);
+        assert_eq!(many.rest(level(0.9), Span::ZERO), Some(secs(60)));
+    }
+
+    #[test]
+    fn pilot_that_still_waits_lengthens_what_is_expected() {
+        let mut waits: Vec<(Span, bool)> = [5, 6, 7].map(|wait| (secs(wait), true)).to_vec();
+        let before = PilotWaits::new(waits.clone()).rest(level(0.9), Span::ZERO);
+        waits.push((secs(600), false));
+        let waits = PilotWaits::new(waits);
+        assert!(waits.rest(level(0.9), Span::ZERO) > before);
+        // One that has waited longer than any is expected to wait as long again.
+        let again = waits.rest(level(0.5), secs(900)).expect("pilots waited");
+        assert!((again.as_secs_f64() - 900.0).abs() < 1.0, "{again}");
+    }
+
+    proptest! {
+        #[test]
+        fn later_levels_and_longer_waits_are_later(
+            waits in prop::collection::vec((0..5_000_i64, any::<bool>()), 1..60),
+            age in 0..10_000_i64,
+            levels in (0.01..0.99_f64, 0.01..0.99_f64),
+        ) {
+            let known = waits.iter().map(|&(wait, has_started)| (secs(wait), has_started));
+            let known = PilotWaits::new(known.collect());
+            let (low, high) = (levels.0.min(levels.1), levels.0.max(levels.1));
+            let rest = |part| known.rest(level(part), secs(age));
+            prop_assert!(rest(low) <= rest(high));
+            let part = known.part_beyond(secs(age));
+            prop_assert!(part > 0.0 && part <= 1.0);
+            prop_assert!(known.part_beyond(secs(age + 1)) <= part);
+        }
+
+        #[test]
+        fn next_wait_of_a_site_is_within_its_bound_as_often_as_stated(
+            seed in prop::collection::vec(1..100_000_i64, 20..40),
+        ) {
+            // Of all orders of the same waits, each wait is the last one equally often.
+            let n_kept = (0..seed.len()).filter(|&last| {
+                let before = seed.iter().enumerate().filter(|&(at, _)| at != last);
+                let before: Vec<i64> = before.map(|(_, wait)| *wait).collect();
+                Some(secs(seed[last])) <= started(&before).rest(level(0.9), Span::ZERO)
+            });
+            prop_assert!(n_kept.count() as f64 >= 0.9 * seed.len() as f64 - 1.0);
+        }
+    }
+}
