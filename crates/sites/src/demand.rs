@@ -209,7 +209,7 @@ impl fmt::Display for DemandReason {
 /// First the pilots that run take what they can, then those that wait where they are. New ones at the sites
 /// follow in the order of their expected wait, the shortest first; ties by their order in `sites`. A site without
 /// any wait so far counts as one without delay. A pilot takes work from its expected start on, so that work which is due
-/// before is none of its own. A pilot that waits is wanted no more if neither the work nor the site's base needs it, at
+/// before is for others. A pilot that waits is wanted no more if neither the work nor the site's base needs it, at
 /// the site with the longest wait first. The last one stays while a task waits that it could run.
 pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
     let mut order: Vec<usize> = (0..sites.len()).collect();

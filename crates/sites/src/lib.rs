@@ -18,6 +18,8 @@
 //! | [`pace`](QueueQueries) | when the queue is looked at |
 //! | [`usage`](SiteUsage) | what the pilots have used |
 //! | [`demand`](pilot_demand) | from the work that waits to the wanted number |
+//! | [`waits`](PilotWaits) | how long pilots of a site wait in its queue |
+//! | `stagger` | time limits by which pilots do not end together |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
 //! | [`pilot`](PilotRecord) | a pilot as it was last seen |

@@ -3,7 +3,7 @@
 //! Waits are the product-limit estimate of Kaplan & Meier (1958): a pilot that still waits, or was cancelled while it
 //! waited, says that its wait is longer than its age. A site that heard of starts alone would hear of the short waits first.
 //! One more pilot counts that never starts, so that the few waits of a new site promise little. Beyond the longest
-//! known wait the tail is a power law: whoever has waited so long is expected to wait as long again.
+//! known wait the tail is a power law: a pilot that has waited so long is expected to wait as long again.
 
 use tollgate_model::{Instant, Probability, Span};
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn pilot_that_still_waits_lengthens_what_is_expected() {
+    fn pilot_that_still_waits_lengthens_the_expected_wait() {
         let mut waits: Vec<(Span, bool)> = [5, 6, 7].map(|wait| (secs(wait), true)).to_vec();
         let before = PilotWaits::new(waits.clone()).rest(level(0.9), Span::ZERO);
         waits.push((secs(600), false));

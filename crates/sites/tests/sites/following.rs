@@ -47,8 +47,8 @@ fn pilots_that_wait_follow_and_those_that_run_stay() {
     let mut site = engine.site();
     assert_eq!(follow(&mut site, 3).submitted, [1, 2, 3]);
     // Pilot 1 runs. The others keep their places for a while: the work may come back.
-    for wanted in [1, 0, 1] {
-        assert!(follow(&mut site, wanted).cancelled.is_empty());
+    for pending in [1, 0, 1] {
+        assert!(follow(&mut site, pending).cancelled.is_empty());
     }
     engine.pass_minutes(1);
     assert!(follow(&mut site, 2).cancelled.is_empty());
