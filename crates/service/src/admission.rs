@@ -34,6 +34,7 @@ impl Core {
                 answer
             }
         };
+        answer.usage = Some(self.expected_usage(submission));
         if let Some(array) = &submission.options.array
             && answer.groups.is_empty()
             && self.decides_together(submission)
@@ -138,7 +139,7 @@ impl Core {
             groups: Vec::new(),
             unpredictable: submission.options.unpredictable,
             time_limit: self.rules.enforced_limit(submission),
-            usage: self.expected_usage(submission),
+            usage: None,
         };
         let accepted = match answer.admission {
             AdmissionState::Rejected(_) => return answer,

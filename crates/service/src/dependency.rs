@@ -81,7 +81,7 @@ impl Core {
             groups: Vec::new(),
             unpredictable: submission.options.unpredictable,
             time_limit: self.rules.enforced_limit(submission),
-            usage: self.expected_usage(submission),
+            usage: Some(self.expected_usage(submission)),
         })
     }
 

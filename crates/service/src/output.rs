@@ -144,8 +144,8 @@ pub struct SubmitOutcome {
     pub unpredictable: Option<UnpredictableJob>,
     /// The time after which a task is ended, if any.
     pub time_limit: Option<Span>,
-    /// The use of memory and of processors by jobs like it.
-    pub usage: ExpectedUsage,
+    /// The use of memory and of processors by jobs like it. Only in the answer to a submission or a quote.
+    pub usage: Option<ExpectedUsage>,
 }
 
 impl SubmitOutcome {

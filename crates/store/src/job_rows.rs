@@ -27,10 +27,11 @@ pub(crate) fn insert_job(
         probability,
         forecast,
     } = DecisionColumns::of(answer, at);
-    let is_treated = answer.unpredictable.is_some() || answer.usage.auto.is_some();
+    let auto_memory = answer.usage.and_then(|usage| usage.auto);
+    let is_treated = answer.unpredictable.is_some() || auto_memory.is_some();
     let treated = program.filter(|_| is_treated).map(|program| JobProgram {
         unpredictable: answer.unpredictable,
-        auto_memory: answer.usage.auto,
+        auto_memory,
         ..program.clone()
     });
     let program = treated.as_ref().or(program);
@@ -159,7 +160,7 @@ pub(crate) fn decide(
     if let Some(found) = answer.unpredictable {
         change_program(to, job, |program| program.unpredictable = Some(found))?;
     }
-    if let Some(auto) = answer.usage.auto {
+    if let Some(auto) = answer.usage.and_then(|usage| usage.auto) {
         change_program(to, job, |program| program.auto_memory = Some(auto))?;
     }
     match verdict.state {

@@ -6,8 +6,8 @@ use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, KillReason, Market, Span,
 };
 use tollgate_service::{
-    AdmissionState, AutoMemory, Core, EngineAction, RunRecord, ServiceCommand, Submission,
-    SubmissionOptions, SubmitOutcome,
+    AdmissionState, AutoMemory, Core, EngineAction, ExpectedUsage, RunRecord, ServiceCommand,
+    Submission, SubmissionOptions, SubmitOutcome,
 };
 
 use crate::common::core_driver::CoreDriver;
@@ -111,8 +111,7 @@ impl UsageSite {
     /// Returns the memory that is set aside for `sim`.
     fn set_aside(&mut self) -> Option<u64> {
         let answer = self.quote(&auto("sim"));
-        let set_aside = answer
-            .usage
+        let set_aside = usage(&answer)
             .auto
             .expect("it leaves its memory to the service");
         let booked = answer.spec.memory * u64::from(answer.spec.procs);
@@ -121,8 +120,12 @@ impl UsageSite {
     }
 }
 
+fn usage(answer: &SubmitOutcome) -> ExpectedUsage {
+    answer.usage.expect("an answer to a quote")
+}
+
 fn advice(answer: &SubmitOutcome) -> String {
-    answer.usage.advice().join("\n")
+    usage(answer).advice().join("\n")
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn answer_compares_the_requested_memory_with_that_of_earlier_runs() {
     let mut site = UsageSite::experienced();
     let much = site.quote(&job("sim", 1, Some(5 * GIB)));
     assert_eq!(much.spec.procs, 3, "its memory takes three nodes");
-    let known = much.usage.memory.unwrap();
+    let known = usage(&much).memory.unwrap();
     assert!(known.low.as_u64() < 300 * MIB && known.high.as_u64() > 340 * MIB);
     assert!(known.high.as_u64() < GIB, "{known:?}");
     assert!(
@@ -155,7 +158,7 @@ fn answer_compares_the_requested_memory_with_that_of_earlier_runs() {
     }
     let wide = site.quote(&job("sim", 3, None));
     assert_eq!(
-        wide.usage.processors.map(|busy| busy.n_batches > 0),
+        usage(&wide).processors.map(|busy| busy.n_batches > 0),
         Some(true)
     );
 }
@@ -167,7 +170,7 @@ fn answer_compares_the_requested_processors_with_busy_ones() {
         site.run(job("sim", 3, None), 300 * MIB, false);
     }
     let answer = site.quote(&job("sim", 3, None));
-    let busy = answer.usage.processors.unwrap();
+    let busy = usage(&answer).processors.unwrap();
     assert!(
         busy.low <= 1.0 && (1.0..1.5).contains(&busy.high),
         "{busy:?}"
@@ -255,7 +258,7 @@ fn records_teach_the_use_of_jobs() {
     site.driver.step(&[ServiceCommand::Learn { records }]);
     assert!((300 * MIB..2 * GIB).contains(&site.set_aside().unwrap()));
     let answer = site.quote(&job("sim", 1, Some(5 * GIB)));
-    assert_eq!(answer.usage.memory.unwrap().n_batches, 6);
+    assert_eq!(usage(&answer).memory.unwrap().n_batches, 6);
 }
 
 #[test]

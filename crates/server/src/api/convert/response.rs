@@ -69,7 +69,7 @@ pub(in crate::api) fn submit_response(
         forecast_doubt: forecast_doubt(&answer.basis),
         run_time: Some(run_time_belief(answer)),
         unpredictable: answer.unpredictable.as_ref().map(unpredictable_run),
-        usage: usage_message(&answer.usage),
+        usage: answer.usage.as_ref().and_then(usage_message),
         expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
             .offers
