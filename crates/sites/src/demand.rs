@@ -237,13 +237,13 @@ pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> V
         let least_time = site.least_time(work);
         let keeps_place = targets == 0 && least_time.is_some() && !site.pending.is_empty();
         let spare = u32::from(keeps_place).min(site.pending_limit());
-        let reason = match base > targets && !site.is_paused {
+        let mut reason = match base > targets && !site.is_paused {
             true => DemandReason::Base { pilots: site.base },
-            false => match site.reason(work, targets, missing) {
-                DemandReason::Covered if spare > 0 => DemandReason::Spare,
-                reason => reason,
-            },
+            false => site.reason(work, targets, missing),
         };
+        if reason == DemandReason::Covered && spare > 0 {
+            reason = DemandReason::Spare;
+        }
         SiteDemand {
             pending: (!site.is_paused).then_some(targets.max(base).max(spare)),
             least_time,
