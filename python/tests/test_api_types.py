@@ -74,6 +74,10 @@ def test_every_field_of_a_request_has_an_argument(tmp_path: Path, monkeypatch: p
     named = {"deadline": "2027-01-01T00:00Z", "begin": "2027-01-01T00:00Z"}
     made = _request.job_request(["./job.sh"], whole) | _request.job_request([], named)  # type: ignore[arg-type]
     made |= _request.job_request(["./job.sh"], whole)
+    by_experience = _request.job_request(["true"], {"mem": "auto"})
+    assert by_experience["auto_memory"] is True
+    assert "memory_bytes" not in by_experience
     # The arguments of quotes, and what shows where a job came from.
+    made |= {"auto_memory": by_experience["auto_memory"]}
     assert set(made) | {"hold_s", "levels", "submit_line"} == set(SCHEMAS["JobRequest"]["properties"])
     assert (made["memory_bytes"], made["signal"], made["array"]) == (2 << 30, {"name": "USR1", "before_s": 5.0}, "0-3")
