@@ -758,6 +758,9 @@ class SubmitResponse:
     """Of a job whose run time cannot be predicted: the run times of its class, and its treatment."""
     usage: UsageMessage | None = None
     """The use of memory and of processors by jobs like it. None if none has ended."""
+    slowest_host: float | None = None
+    """How many times as long work takes on the host that load which is not of jobs slows most. None if such load
+    slows none."""
     expected_start_at: datetime | None = None
     """Expected start, or the start if the job has started."""
     latest_start_at: datetime | None = None

@@ -140,6 +140,7 @@ impl Core {
             unpredictable: submission.options.unpredictable,
             time_limit: self.rules.enforced_limit(submission),
             usage: None,
+            slowest_host: self.slowest_host(),
         };
         let accepted = match answer.admission {
             AdmissionState::Rejected(_) => return answer,

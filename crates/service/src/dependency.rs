@@ -82,6 +82,7 @@ impl Core {
             unpredictable: submission.options.unpredictable,
             time_limit: self.rules.enforced_limit(submission),
             usage: Some(self.expected_usage(submission)),
+            slowest_host: self.slowest_host(),
         })
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tollgate_gate::{GateInput, WorkerId};
 use tollgate_model::{ForeignLoad, HostSlowdown, TaskId};
+use tollgate_policy::Host;
 
 use crate::active_task::ActiveTask;
 use crate::core::Core;
@@ -32,6 +33,16 @@ impl Core {
             self.look_at_promise(job, step);
         }
         Ok(())
+    }
+
+    /// Returns how much longer work takes on the slowest of the hosts that are up.
+    pub(crate) fn slowest_host(&self) -> HostSlowdown {
+        let view = self.gate.view(self.now);
+        let up = view
+            .hosts()
+            .iter()
+            .filter(|host| view.n_up_in(host.nodes) > 0);
+        up.map(Host::slowdown).max().unwrap_or_default()
     }
 
     /// Returns the load that is not of jobs on the slowest host of a running task, as far as it slows the task.

@@ -7,7 +7,9 @@ mod rejection;
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{BeliefBasis, ClassChange, UnpredictableJob};
 use tollgate_gate::JobPrediction;
-use tollgate_model::{Credits, Distribution, EvictionCause, Instant, JobSpec, Probability, Span};
+use tollgate_model::{
+    Credits, Distribution, EvictionCause, HostSlowdown, Instant, JobSpec, Probability, Span,
+};
 
 use crate::command::Submission;
 use crate::expected_usage::ExpectedUsage;
@@ -146,6 +148,8 @@ pub struct SubmitOutcome {
     pub time_limit: Option<Span>,
     /// The use of memory and of processors by jobs like it. Only in the answer to a submission or a quote.
     pub usage: Option<ExpectedUsage>,
+    /// How much longer work takes on the host that load which is not of jobs slows most.
+    pub slowest_host: HostSlowdown,
 }
 
 impl SubmitOutcome {

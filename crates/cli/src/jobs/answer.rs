@@ -125,6 +125,12 @@ pub(crate) fn render_answer(
     if let Some(run) = &answer.unpredictable {
         writeln!(out, "  note      {}", run.text)?;
     }
+    if let Some(slowdown) = answer.slowest_host {
+        writeln!(
+            out,
+            "  note      other load makes jobs up to {slowdown:.1} times slower now"
+        )?;
+    }
     for advice in answer.usage.iter().flat_map(|usage| &usage.advice) {
         writeln!(out, "  note      {advice}")?;
     }

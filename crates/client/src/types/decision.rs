@@ -142,6 +142,9 @@ pub struct SubmitResponse {
     /// The use of memory and of processors by jobs like it. None if none has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageMessage>,
+    /// How many times as long work takes on the host that load which is not of jobs slows most. None if such load slows none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest_host: Option<f64>,
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,

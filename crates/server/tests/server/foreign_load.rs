@@ -118,6 +118,8 @@ fn new_promises_are_made_with_the_slower_speed() {
         assert!(is_promised(&mut driver, 800));
         slow(&mut driver, 1.0, slowdown);
         assert!(is_near(expected_s(&mut driver), 600.0 * slowdown));
+        let answer = driver.core.quote(driver.now, &job(800));
+        assert_eq!(answer.slowest_host.as_f64(), slowdown);
         assert!(!is_promised(&mut driver, 800));
         assert!(is_promised(&mut driver, (800.0 * slowdown) as i64));
         slow(&mut driver, slowdown, 1.0);

@@ -193,6 +193,9 @@ fn exporter_of_a_host_slows_promises_and_its_death_is_logged() {
             (slowdown(&site) / planted - 1.0).abs() < 0.05
         });
     }
+    let quote = site.tollgate(&["quote", "-e", "60s", "-d", "+1h", "sh"]);
+    let note = "note      other load makes jobs up to 1.5 times slower now";
+    assert!(quote.answer().contains(note));
     let words = format!("{host}: other load makes jobs 1.5 times slower since ");
     assert!(site.tollgate(&["nodes"]).answer().contains(&words));
     exporter.plant(1.0);

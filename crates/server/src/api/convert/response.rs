@@ -70,6 +70,8 @@ pub(in crate::api) fn submit_response(
         run_time: Some(run_time_belief(answer)),
         unpredictable: answer.unpredictable.as_ref().map(unpredictable_run),
         usage: answer.usage.as_ref().and_then(usage_message),
+        slowest_host: Some(answer.slowest_host.as_f64())
+            .filter(|_| answer.slowest_host.is_slower()),
         expected: answer.prediction.as_ref().map(job_forecast),
         offers: answer
             .offers
