@@ -52,19 +52,14 @@ impl MonitoringConfig {
 
     /// Returns the exporters of hosts.
     pub(super) fn exporters(&self) -> Result<Vec<HostExporter>, ConfigError> {
-        let refused = |expected, found: &str| ConfigError::Range {
-            key: "monitoring.exporters",
-            expected,
-            found: found.to_owned(),
-        };
-        if !self.foreign_load && !self.exporters.is_empty() {
-            return Err(refused("none without `foreign_load = true`", "some"));
-        }
         let exporters = self.exporters.iter().map(|(host, address)| {
             let url: Option<Uri> = address.parse().ok();
             let url = url.filter(|url| url.scheme_str() == Some("http") && url.host().is_some());
-            let url =
-                url.ok_or_else(|| refused("an address like http://node7:9100/metrics", address))?;
+            let url = url.ok_or_else(|| ConfigError::Range {
+                key: "monitoring.exporters",
+                expected: "an address like http://node7:9100/metrics",
+                found: address.clone(),
+            })?;
             let host = host.clone();
             Ok(HostExporter { host, url })
         });
@@ -76,9 +71,8 @@ impl MonitoringConfig {
 mod tests {
     use super::*;
 
-    fn exporters(foreign_load: bool, address: &str) -> Result<Vec<HostExporter>, String> {
+    fn exporters(address: &str) -> Result<Vec<HostExporter>, String> {
         let config = MonitoringConfig {
-            foreign_load,
             exporters: BTreeMap::from([("node7".to_owned(), address.to_owned())]),
             ..MonitoringConfig::default()
         };
@@ -87,7 +81,7 @@ mod tests {
 
     #[test]
     fn exporters_have_addresses_in_the_web() {
-        let found = exporters(true, "http://node7:9100/metrics").unwrap();
+        let found = exporters("http://node7:9100/metrics").unwrap();
         assert_eq!(found[0].url.port_u16(), Some(9100));
         for bad in [
             "https://node7/metrics",
@@ -96,14 +90,12 @@ mod tests {
             "http:///x",
             "",
         ] {
-            let error = exporters(true, bad).unwrap_err();
+            let error = exporters(bad).unwrap_err();
             assert!(
                 error.starts_with("monitoring.exporters: expected an address"),
                 "{error}"
             );
         }
-        let unused = exporters(false, "http://node7:9100/metrics").unwrap_err();
-        assert!(unused.contains("foreign_load"), "{unused}");
     }
 
     #[test]
