@@ -69,7 +69,7 @@ pub struct SiteSupply {
     pub running: Vec<RunningPilot>,
     /// The number of all pilots that run, also of those that take no tasks.
     pub n_running: u32,
-    /// The number of pilots that run and end before a pilot that is submitted now is expected to start.
+    /// The number of pilots that run and may end before a pilot that is submitted now starts.
     pub n_leaving: u32,
     /// The times after which the pilots that wait are expected to start, the shortest first.
     pub pending: Vec<Span>,
@@ -228,7 +228,8 @@ pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> V
     for at in order.into_iter().filter(|at| !sites[*at].is_paused) {
         let room = sites[at].pending_limit() - kept[at];
         let (new, beyond) = take(&mut horizons, &sites[at], (sites[at].delay(), room));
-        targets[at] = kept[at] + new;
+        // In a queue, no new pilot overtakes those that wait: beyond the width of the work it brings nothing.
+        targets[at] = (kept[at] + new).min(sites[at].most_used(work));
         missing[at] = beyond;
     }
     let answers = sites.iter().zip(targets.into_iter().zip(missing));
@@ -276,6 +277,15 @@ impl SiteSupply {
     /// Returns the time for which a pilot that is submitted now is expected to wait.
     fn delay(&self) -> Span {
         self.expected_wait.unwrap_or(Span::ZERO)
+    }
+
+    /// Returns the number of pilots that the tasks that wait can use at once.
+    fn most_used(&self, work: &PendingWork) -> u32 {
+        let fitting = work.waiting.iter().filter(|group| group.is_startable());
+        let fitting = fitting.filter(|group| group.fits(self.cores, self.usable()));
+        let width: f64 = fitting.map(TaskGroup::width).sum();
+        // The conversion saturates.
+        (width / f64::from(self.cores)).ceil() as u32
     }
 
     /// Returns the time that a pilot needs for the longest task that waits and fits into one.

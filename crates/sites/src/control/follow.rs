@@ -20,6 +20,9 @@ const JOINING: Span = Span::from_secs(60);
 /// The probability with which a pilot starts by its expected start.
 const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
 
+/// The probability with which the successor of a pilot starts before that pilot ends.
+const HANDED_OVER: Probability = Probability::new(0.9).expect("a probability");
+
 /// The shortest and the longest time for which more pilots wait than are wanted before some are cancelled. Between them it
 /// is the expected wait: a place in the queue is kept for as long as it takes to get another.
 const SHORTEST_HOLD: Span = Span::from_secs(120);
@@ -141,7 +144,10 @@ impl SiteControl {
             .map(|pilot| waits.rest(EXPECTED, pilot.age(now)).unwrap_or(Span::ZERO))
             .collect();
         pending.sort_unstable();
-        let leaves_by = now + expected_wait.unwrap_or(Span::ZERO);
+        // A successor that comes early costs some idle time, and one that comes late leaves tasks without cores.
+        let half = Span::from_micros(settings.time().as_micros() / 2);
+        let lead = waits.rest(HANDED_OVER, Span::ZERO).unwrap_or(Span::ZERO);
+        let leaves_by = now + lead.min(half);
         let leaving = pilots().filter(|pilot| {
             let ends_at = pilot.ends_within(settings.time());
             ends_at.is_some_and(|ends_at| ends_at <= leaves_by)

@@ -218,6 +218,13 @@ fn pilots_take_work_from_their_expected_start_on() {
 }
 
 #[test]
+fn new_pilot_does_not_overtake_one_that_waits() {
+    // One task that is due soon: a queue that starts the second pilot first is not expected.
+    let work = waiting(&[due(tasks(1, 1, 60), 100)]);
+    check(&work, &[with_waiting(site(1, 3600), &[600])], &[1]);
+}
+
+#[test]
 fn successor_of_a_pilot_of_the_base_waits_before_that_ends() {
     let base = |n_leaving| SiteSupply {
         base: 2,
