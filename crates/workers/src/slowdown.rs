@@ -5,7 +5,7 @@
 //! are more than its nodes, and for other attempts, if the host has fewer processors than nodes. Both are subtracted.
 //! While no attempt runs, the slowdown is that which attempts on all nodes would find beside the present runnable threads.
 //!
-//! A look every few seconds gives one value. The median of the last looks is reported when it differs by [`LEAST_CHANGE`]
+//! A look every few seconds gives one value. The median of the last looks is reported when it differs by `LEAST_CHANGE`
 //! from what was reported last. So a burst that is shorter than half of the looks changes nothing, and a load that stays, or
 //! ends, is seen after half of them.
 
