@@ -30,7 +30,7 @@ const PROC_UNITS: f64 = 1000.0;
 /// Bytes of a unit of memory.
 const MEMORY_UNIT: f64 = (1 << 20) as f64;
 
-/// How many times the memory that was too little a job gets that follows.
+/// The factor from an amount of memory that was too little to the amount for the next job.
 const AFTER_SHORTAGE: u64 = 2;
 
 /// The experience with the peak memory of jobs, and with the processors that they keep busy.
@@ -60,7 +60,7 @@ pub struct UsageForecast<T> {
     /// One in ten used more.
     pub high: T,
     /// The amount to set aside for the least expected use in all: a job that needs more is repeated with twice as much.
-    /// At most one in ten needs more.
+    /// At most one in twenty needs more.
     pub enough: T,
     /// Number of batches of jobs of the same user and program that ended.
     pub n_batches: u32,
@@ -128,25 +128,23 @@ impl UsageBeliefs {
         let bytes = |amount: Span| Bytes::new((amount.as_secs_f64() * MEMORY_UNIT) as u64);
         let shortage = self.shortages.get(&(job.user, job.program));
         let known = UsageForecast::of(&belief, bytes);
-        let known = known.map(|known| match shortage {
-            Some(shortage) => UsageForecast {
-                low: known.low.max(*shortage),
-                high: known.high.max(*shortage),
+        match (known, shortage) {
+            (known, None) => known,
+            (Some(known), Some(&shortage)) => Some(UsageForecast {
+                low: known.low.max(shortage),
+                high: known.high.max(shortage),
                 enough: known.enough.max(shortage.times(AFTER_SHORTAGE)),
-                shortage: Some(*shortage),
+                shortage: Some(shortage),
                 ..known
-            },
-            None => known,
-        });
-        known.or_else(|| {
-            shortage.map(|&shortage| UsageForecast {
+            }),
+            (None, Some(&shortage)) => Some(UsageForecast {
                 low: shortage,
                 high: shortage.times(AFTER_SHORTAGE),
                 enough: shortage.times(AFTER_SHORTAGE),
                 n_batches: 0,
                 shortage: Some(shortage),
-            })
-        })
+            }),
+        }
     }
 
     /// Returns how many processors jobs of the same user and program kept busy; None if none has ended.
@@ -195,7 +193,7 @@ fn memory_job(job: &BeliefJob) -> BeliefJob {
     }
 }
 
-/// Returns a job whose request are its processors.
+/// Returns a job with its processors as the request.
 fn processor_job(job: &BeliefJob) -> BeliefJob {
     BeliefJob {
         request: Some(processor_amount(f64::from(job.procs))),

@@ -7,9 +7,9 @@ use tollgate_model::Bytes;
 /// Number of batches of jobs like one that have to have ended before it gets memory by experience.
 pub(crate) const MIN_BATCHES: u32 = 3;
 
-/// How many times what is enough a job has to ask for before its user hears of it.
+/// How many times the sufficient amount a job asks for before its user is warned.
 const TOO_MUCH: u64 = 2;
-/// The same of what nine in ten jobs need.
+/// How many times the bound of nine in ten jobs a job asks for before its user is warned.
 const FAR_TOO_MUCH: u64 = 4;
 
 /// The memory of a job that leaves the amount to the service.

@@ -8,7 +8,7 @@ use tollgate_service::{
     UnpredictableRule, UnpredictableTerms,
 };
 
-use crate::common::core_driver::CoreDriver;
+use crate::common::core_driver::{CoreDriver, first_start};
 use crate::common::{TestCluster, rules, submission};
 
 const HOUR: i64 = 3600;
@@ -290,13 +290,7 @@ fn waiting_jobs_run_anywhere_once_no_host_is_set_aside() {
     let core = std::mem::replace(&mut driver.core, tollgate_service::Core::new(none.clone()));
     driver.core = core.take_over(none);
     let step = driver.step(&[ServiceCommand::Tick]);
-    let start = step.actions.iter().find_map(|action| match action {
-        EngineAction::Start { attempt, .. } => Some(*attempt),
-        EngineAction::SetShare { .. }
-        | EngineAction::Withdraw { .. }
-        | EngineAction::Continued { .. }
-        | EngineAction::Kill { .. } => None,
-    });
+    let start = first_start(&step);
     let last = driver.next_number() - 1;
     assert_eq!(start.map(|AttemptId { job, .. }| job), Some(last));
 }

@@ -29,6 +29,17 @@ pub(crate) struct CoreDriver {
     pub(crate) class_changes: Vec<ClassChange>,
 }
 
+/// Returns the first attempt that a step starts, if it starts one.
+pub(crate) fn first_start(step: &StepOutput) -> Option<AttemptId> {
+    step.actions.iter().find_map(|action| match action {
+        EngineAction::Start { attempt, .. } => Some(*attempt),
+        EngineAction::SetShare { .. }
+        | EngineAction::Withdraw { .. }
+        | EngineAction::Continued { .. }
+        | EngineAction::Kill { .. } => None,
+    })
+}
+
 impl CoreDriver {
     pub(crate) fn new(rules: &AdmissionRules) -> Self {
         Self::with_node_memory(rules, None)
