@@ -36,6 +36,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("gate", &["model", "policy"], Pure),
     rule("federation", &["model"], Pure),
     rule("batch", &["model"], Pure),
+    rule("provisioning", &["model"], Pure),
     rule("beside", &["model", "forecast"], Pure),
     rule("trace", &["model"], Edge),
     rule("workload", &["model", "trace"], Edge),
@@ -99,7 +100,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("top", &["model", "client", "overview"], Edge),
     rule("frontends", &["client"], Edge),
     rule("listen", &[], Edge),
-    rule("sites", &["host", "model", "batch"], Edge),
+    rule("sites", &["host", "model", "batch", "provisioning"], Edge),
     rule(
         "agents",
         &[
@@ -192,6 +193,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "sites",
             "agents",
             "batch-engine",
+            "provisioning",
             "beside",
             "inside",
             "spread",

@@ -24,8 +24,8 @@ use crate::plan::ScalePlan;
 use crate::service_address::{ServiceAddress, TokenIssuer};
 use crate::settings::SiteSettings;
 use crate::shell::EngineShell;
-use crate::stagger::StaggeredTimes;
 use crate::usage::core_seconds;
+use tollgate_provisioning::StaggeredTimes;
 
 /// The pauses after which a query is repeated if the engine is out of reach.
 const QUERY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];

@@ -11,6 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_host::replace_private;
 use tollgate_model::{Instant, Span};
+use tollgate_provisioning::PilotWaits;
 
 use crate::error::SiteError;
 use crate::keep::KeepRecord;
@@ -77,6 +78,12 @@ impl SiteState {
     /// Returns the pilot with a number.
     pub(crate) fn pilot(&mut self, number: u32) -> Option<&mut PilotRecord> {
         self.pilots.iter_mut().find(|pilot| pilot.number == number)
+    }
+
+    /// Returns how long pilots of the site wait, as of `now`.
+    pub fn pilot_waits(&self, now: Instant) -> PilotWaits {
+        let latest_first = self.pilots.iter().rev();
+        PilotWaits::new(latest_first.filter_map(|pilot| pilot.wait(now)))
     }
 
     fn forget_old(&mut self) {

@@ -7,13 +7,13 @@ use std::time::Duration;
 use std::{fmt, io, thread};
 
 use crate::control::{ScaleOutcome, SiteControl};
-use crate::demand::{SiteDemand, SiteSupply, pilot_demand};
 use crate::error::SiteError;
 use crate::journal::now;
 use crate::pilot_counts::PilotCounts;
 use crate::plan::ScalePlan;
 use crate::settings::SiteSettings;
 use crate::work::{PilotService, PilotWork, for_sites};
+use tollgate_provisioning::{SiteDemand, SiteSupply, pilot_demand};
 
 /// A keeper of pilots at sites whose pilots join a service `S`.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ mod tests {
 
     use super::*;
     use crate::control::PilotWorker;
-    use crate::demand::PendingWork;
+    use tollgate_provisioning::PendingWork;
 
     fn decision(key: &'static str, submitted: usize) -> KeeperDecision {
         KeeperDecision {

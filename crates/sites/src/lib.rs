@@ -17,9 +17,6 @@
 //! | [`ending`](end_pilots) | the end of a site's pilots |
 //! | [`pace`](QueueQueries) | when the queue is looked at |
 //! | [`usage`](SiteUsage) | what the pilots have used |
-//! | [`demand`](pilot_demand) | from the work that waits to the wanted number |
-//! | [`waits`](PilotWaits) | how long pilots of a site wait in its queue |
-//! | `stagger` | time limits by which pilots do not end together |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
 //! | [`pilot`](PilotRecord) | a pilot as it was last seen |
@@ -32,7 +29,6 @@
 
 mod array;
 mod control;
-mod demand;
 mod ending;
 mod error;
 #[cfg(feature = "fuzz")]
@@ -53,16 +49,11 @@ mod service_address;
 mod settings;
 mod shell;
 mod sites_file;
-mod stagger;
 mod usage;
-mod waits;
 mod work;
 
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
 pub use control::{PilotWorker, PilotWorkers, ScaleOutcome, ScalePreview, SiteControl};
-pub use demand::{
-    DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, pilot_demand,
-};
 pub use ending::{RemainingPilots, end_pilots};
 pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState, now, replace_file};
@@ -79,7 +70,6 @@ pub use service_address::{PilotBody, PilotToken, ServiceAddress, TokenIssuer};
 pub use settings::SiteSettings;
 pub use sites_file::{SITES_FILE, SITES_VARIABLE, SitesFile, state_dir, user_dir};
 pub use usage::SiteUsage;
-pub use waits::PilotWaits;
 pub use work::{PilotService, PilotWork, for_sites};
 
 pub use shell::{

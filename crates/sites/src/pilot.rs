@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_batch::{BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport};
 use tollgate_model::{Instant, Span};
+use tollgate_provisioning::PilotWait;
 
 use crate::journal::has_passed;
 
@@ -148,6 +149,19 @@ impl PilotRecord {
             (None, false) => return None,
         };
         Some(until.since(self.offered_at).max(Span::ZERO))
+    }
+
+    /// Returns for how long the pilot was in the queue, and whether it started then. None if it was never there.
+    pub fn wait(&self, now: Instant) -> Option<PilotWait> {
+        let (until, has_started) = match (self.started_at, self.is_pending()) {
+            (Some(started), _) => (started, true),
+            (None, true) => (self.cancelled_at.unwrap_or(now), false),
+            (None, false) => (self.cancelled_at?, false),
+        };
+        Some(PilotWait {
+            waited: until.since(self.offered_at).max(Span::ZERO),
+            has_started,
+        })
     }
 
     /// Returns the time since its submission.

@@ -9,9 +9,9 @@ use std::thread;
 use tollgate_model::Instant;
 
 use crate::control::{PilotWorker, ScaleOutcome, SiteControl};
-use crate::demand::{PendingWork, SiteDemand};
 use crate::error::SiteError;
 use crate::settings::SiteSettings;
+use tollgate_provisioning::{PendingWork, SiteDemand};
 
 /// The number of sites whose engines are asked at the same time.
 const SITES_AT_ONCE: usize = 2;

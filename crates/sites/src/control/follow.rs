@@ -2,17 +2,15 @@
 
 use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_model::{Instant, Probability, Span};
+use tollgate_provisioning::{PilotWaits, RunningPilot, SiteDemand, SiteSupply, StaggeredTimes};
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
-use crate::demand::{RunningPilot, SiteDemand, SiteSupply};
 use crate::error::SiteError;
 use crate::journal::has_passed;
 use crate::keep::pause_length;
 use crate::keep::{KeepRecord, LearnedLimit};
 use crate::pilot::{PilotPhase, PilotRecord};
 use crate::plan::ScalePlan;
-use crate::stagger::StaggeredTimes;
-use crate::waits::PilotWaits;
 
 /// The time after its start in which a pilot is expected to join the service. Later it leaves by itself.
 const JOINING: Span = Span::from_secs(60);
@@ -234,7 +232,7 @@ impl SiteControl {
 
     /// Returns how long the pilots of the site wait.
     fn waits(&self) -> PilotWaits {
-        PilotWaits::of(&self.state.pilots, (self.clock)())
+        self.state.pilot_waits((self.clock)())
     }
 
     /// Returns whether pilots that are too many keep their places in the queue for now.

@@ -1,9 +1,9 @@
 //! Pilots that follow the work: what is submitted, what is left alone, and when a site is paused.
 
 use tollgate_model::Span;
+use tollgate_provisioning::{DemandReason, SiteDemand};
 use tollgate_sites::{
-    DemandReason, PilotToken, PilotWorker, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand,
-    TokenIssuer,
+    PilotToken, PilotWorker, ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer,
 };
 
 use crate::fake::{FakeEngine, FakeTokens, service};

@@ -6,9 +6,8 @@ use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::{Instant, Span};
-use tollgate_sites::{
-    PilotWork, SiteControl, SiteSupply, SitesFile, decide, describe_changes, state_dir,
-};
+use tollgate_provisioning::SiteSupply;
+use tollgate_sites::{PilotWork, SiteControl, SitesFile, decide, describe_changes, state_dir};
 
 use super::opened;
 use super::service_work::{MisfitJob, ServiceWork};

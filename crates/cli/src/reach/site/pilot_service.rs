@@ -7,9 +7,10 @@ use tollgate_client::types::{
 };
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::PersonalScheduler;
+use tollgate_provisioning::SiteDemand;
 use tollgate_sites::{
-    PilotService, PilotToken, ScaleOutcome, ServiceAddress, SiteControl, SiteDemand, SiteError,
-    SiteSettings, TokenIssuer,
+    PilotService, PilotToken, ScaleOutcome, ServiceAddress, SiteControl, SiteError, SiteSettings,
+    TokenIssuer,
 };
 
 use super::service_work::ServiceWork;

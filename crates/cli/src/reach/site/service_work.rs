@@ -12,7 +12,8 @@ use tollgate_client::types::{
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::{InsideError, PersonalScheduler};
 use tollgate_model::{Instant, Span};
-use tollgate_sites::{PendingWork, PilotWork, PilotWorker, SiteSettings, SiteSupply, TaskGroup};
+use tollgate_provisioning::{PendingWork, SiteSupply, TaskGroup};
+use tollgate_sites::{PilotWork, PilotWorker, SiteSettings};
 
 use crate::output::format;
 use crate::output::messages::pluralise;

@@ -9,9 +9,10 @@ use serde::Serialize;
 use tollgate_batch::EngineKind;
 use tollgate_client::timestamp::format_iso;
 use tollgate_model::{Instant, Probability};
+use tollgate_provisioning::PilotWaits;
 use tollgate_sites::{
-    LogEntry, PilotCounts, PilotPhase, PilotRecord, PilotWaits, PilotWork, SiteControl, SiteError,
-    SiteJournal, SiteSettings, SiteState, SitesFile, state_dir,
+    LogEntry, PilotCounts, PilotPhase, PilotRecord, PilotWork, SiteControl, SiteError, SiteJournal,
+    SiteSettings, SiteState, SitesFile, state_dir,
 };
 
 use super::opened;
@@ -279,7 +280,7 @@ impl SiteReport {
             .map(|span| span.as_secs_f64())
             .collect();
         let mean_wait = waits.iter().sum::<f64>() / waits.len() as f64;
-        let pilot_waits = PilotWaits::of(&state.pilots, now);
+        let pilot_waits = state.pilot_waits(now);
         let decision = state.keep.as_ref().filter(|record| !record.text.is_empty());
         let line = |entry: LogEntry| LogLine {
             at: format_iso(entry.at),

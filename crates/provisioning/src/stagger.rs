@@ -8,14 +8,14 @@ const MOST_GIVEN_UP: f64 = 0.25;
 
 /// The time limits of pilots that are submitted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StaggeredTimes {
+pub struct StaggeredTimes {
     longest: Span,
     shortest: Span,
 }
 
 impl StaggeredTimes {
     /// Returns the same time limit for all.
-    pub(crate) const fn equal(time: Span) -> Self {
+    pub const fn equal(time: Span) -> Self {
         Self {
             longest: time,
             shortest: time,
@@ -24,7 +24,7 @@ impl StaggeredTimes {
 
     /// Returns time limits from that of the site down to three quarters of it, and to what tasks that wait need, if that is
     /// longer.
-    pub(crate) fn new(time: Span, least: Option<Span>) -> Self {
+    pub fn new(time: Span, least: Option<Span>) -> Self {
         let shortest = part_of(time, 1.0 - MOST_GIVEN_UP);
         let shortest = least.map_or(shortest, |least| shortest.max(least));
         Self {
@@ -34,7 +34,7 @@ impl StaggeredTimes {
     }
 
     /// Returns the time limit of pilot `at` of `n_pilots`, counted from 0, in whole seconds. The first has the longest.
-    pub(crate) fn of(&self, at: u32, n_pilots: u32) -> Span {
+    pub fn of(&self, at: u32, n_pilots: u32) -> Span {
         let step = f64::from(at) / f64::from(n_pilots.max(1));
         let given_up = part_of(self.longest - self.shortest, step);
         let left = self.longest - given_up;

@@ -5,15 +5,22 @@
 //! One more pilot counts that never starts, so that the few waits of a new site promise little. Beyond the longest
 //! known wait the tail is a power law: a pilot that has waited so long is expected to wait as long again.
 
-use tollgate_model::{Instant, Probability, Span};
-
-use crate::pilot::PilotRecord;
+use tollgate_model::{Probability, Span};
 
 /// The least wait for which tails are extrapolated: an idle queue starts pilots in seconds.
 const SHORTEST: Span = Span::from_secs(10);
 
 /// The number of the last pilots whose waits count.
 const N_LAST: usize = 50;
+
+/// The time for which a pilot was in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PilotWait {
+    /// The time.
+    pub waited: Span,
+    /// Whether the pilot started then. Else it still waits, or was cancelled while it waited.
+    pub has_started: bool,
+}
 
 /// The waits of the pilots of a site.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,33 +32,25 @@ pub struct PilotWaits {
 }
 
 impl PilotWaits {
-    /// Returns the waits of the last pilots of a site, as of `now`.
-    pub fn of(pilots: &[PilotRecord], now: Instant) -> Self {
-        let known = pilots
-            .iter()
-            .rev()
-            .filter_map(|pilot| observation(pilot, now));
-        Self::new(known.take(N_LAST).collect())
-    }
-
-    /// Returns the estimate from waits, each with whether the pilot started then.
-    fn new(mut waits: Vec<(Span, bool)>) -> Self {
+    /// Returns the estimate from the waits of the pilots of a site, the latest pilot first.
+    pub fn new(waits: impl Iterator<Item = PilotWait>) -> Self {
+        let mut waits: Vec<PilotWait> = waits.take(N_LAST).collect();
         // Of equal waits, starts come first: a pilot that waited so long was there when the others started.
-        waits.sort_by_key(|&(wait, has_started)| (wait, !has_started));
+        waits.sort_by_key(|wait| (wait.waited, !wait.has_started));
         let mut n_waiting = waits.len() + 1;
         let mut part = 1.0;
         let mut steps: Vec<(Span, f64)> = Vec::new();
-        for &(wait, has_started) in &waits {
-            if has_started {
+        for wait in &waits {
+            if wait.has_started {
                 part *= 1.0 - 1.0 / n_waiting as f64;
                 match steps.last_mut() {
-                    Some(last) if last.0 == wait => last.1 = part,
-                    Some(_) | None => steps.push((wait, part)),
+                    Some(last) if last.0 == wait.waited => last.1 = part,
+                    Some(_) | None => steps.push((wait.waited, part)),
                 }
             }
             n_waiting -= 1;
         }
-        let longest = waits.last().map_or(Span::ZERO, |(wait, _)| *wait);
+        let longest = waits.last().map_or(Span::ZERO, |wait| wait.waited);
         Self { steps, longest }
     }
 
@@ -93,16 +92,6 @@ impl PilotWaits {
     }
 }
 
-/// Returns how long a pilot waited, and whether it started then. None if it was never in the queue.
-fn observation(pilot: &PilotRecord, now: Instant) -> Option<(Span, bool)> {
-    let (until, has_started) = match (pilot.started_at, pilot.is_pending()) {
-        (Some(started), _) => (started, true),
-        (None, true) => (pilot.cancelled_at.unwrap_or(now), false),
-        (None, false) => (pilot.cancelled_at?, false),
-    };
-    Some((until.since(pilot.offered_at).max(Span::ZERO), has_started))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -117,14 +106,21 @@ mod tests {
         Span::from_secs(secs)
     }
 
+    const fn pilot(waited: i64, has_started: bool) -> PilotWait {
+        PilotWait {
+            waited: Span::from_secs(waited),
+            has_started,
+        }
+    }
+
     fn started(waits: &[i64]) -> PilotWaits {
-        PilotWaits::new(waits.iter().map(|&wait| (secs(wait), true)).collect())
+        PilotWaits::new(waits.iter().map(|&wait| pilot(wait, true)))
     }
 
     #[test]
     fn site_without_pilots_has_no_waits() {
         assert_eq!(
-            PilotWaits::new(Vec::new()).rest(level(0.5), Span::ZERO),
+            PilotWaits::new(std::iter::empty()).rest(level(0.5), Span::ZERO),
             None
         );
     }
@@ -150,10 +146,10 @@ mod tests {
 
     #[test]
     fn pilot_that_still_waits_lengthens_the_expected_wait() {
-        let mut waits: Vec<(Span, bool)> = [5, 6, 7].map(|wait| (secs(wait), true)).to_vec();
-        let before = PilotWaits::new(waits.clone()).rest(level(0.9), Span::ZERO);
-        waits.push((secs(600), false));
-        let waits = PilotWaits::new(waits);
+        let starts = [5, 6, 7].map(|wait| pilot(wait, true));
+        let before = PilotWaits::new(starts.into_iter()).rest(level(0.9), Span::ZERO);
+        let still_waits = [pilot(600, false)];
+        let waits = PilotWaits::new(starts.into_iter().chain(still_waits));
         assert!(waits.rest(level(0.9), Span::ZERO) > before);
         // One that has waited longer than any is expected to wait as long again.
         let again = waits.rest(level(0.5), secs(900)).expect("pilots waited");
@@ -167,8 +163,8 @@ mod tests {
             age in 0..10_000_i64,
             levels in (0.01..0.99_f64, 0.01..0.99_f64),
         ) {
-            let known = waits.iter().map(|&(wait, has_started)| (secs(wait), has_started));
-            let known = PilotWaits::new(known.collect());
+            let known = waits.iter().map(|&(wait, has_started)| pilot(wait, has_started));
+            let known = PilotWaits::new(known);
             let (low, high) = (levels.0.min(levels.1), levels.0.max(levels.1));
             let rest = |part| known.rest(level(part), secs(age));
             prop_assert!(rest(low) <= rest(high));
