@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tollgate_client::Fingerprint;
-use tollgate_federation::{Membership, MoveRule, SessionTerms, SessionTiming, SiteId};
+use tollgate_federation::{Membership, SessionTerms, SessionTiming, SiteId};
 use tollgate_grid_policies::migrate::MigrationSpec;
 use tollgate_model::Span;
 use tollgate_sites::replace_file;
@@ -152,8 +152,7 @@ impl AgentMembership {
                 .map_err(|error| format!("dropped: {error}"))?;
         }
         let policy = self.policy()?;
-        let settings = policy.settings();
-        let moves = MoveRule::new(settings.stop, settings.guard);
+        let moves = policy.settings().move_rule();
         Ok(SessionTerms {
             membership,
             timing: self.timing(),

@@ -56,7 +56,7 @@
 //! [`paper::PaperSite::next_wake`]. A [`SiteEffect::Write`] must be on disk before the driver sends
 //! [`SiteEvent::Written`]; effects that depend on the record are delayed until then.
 //!
-//! The values of a site are plain numbers here; `tollgate-policies` computes them (in its `migrate`
+//! The values of a site are plain numbers here; `tollgate-grid-policies` computes them (in its `migrate`
 //! module).
 
 pub mod durable;
@@ -69,6 +69,6 @@ mod timing;
 
 pub use membership::{Envelope, Membership, MembershipError, SessionTerms};
 pub use message::{ReportRefusal, SiteEffect, SiteEvent, SiteMessage, SiteRecord, SiteReport};
-pub use rule::{MoveRule, MoveRuleError};
+pub use rule::{DonorSearch, MoveRule, MoveRuleError};
 pub use site::{Ballot, BallotError, SiteId, SiteMeasurement, SiteValue};
 pub use timing::SessionTiming;

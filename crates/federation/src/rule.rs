@@ -3,13 +3,24 @@
 use crate::message::SiteReport;
 use crate::site::SiteValue;
 
-/// The rule by which a round decides whether a proxy should move. It has the parameters `stop` and
-/// `guard` of the migration policies, with the same meaning: without them sites of like values move
-/// the same proxies for ever.
+/// The rule by which a round decides whether a proxy should move. It has the parameters `stop`, `guard`, `keep` and
+/// `donor` of the migration policies, with the same meaning: without the first two, sites of like values move the same
+/// proxies for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MoveRule {
     stop: SiteValue,
     guard: bool,
+    keep: u32,
+    donors: DonorSearch,
+}
+
+/// The sites among which a round looks for a donor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DonorSearch {
+    /// The site of the lowest value alone.
+    Lowest,
+    /// All sites below the highest value, from the lowest up.
+    Upwards,
 }
 
 /// A `stop` below 1 or not finite.
@@ -18,10 +29,12 @@ pub struct MoveRule {
 pub struct MoveRuleError(pub f64);
 
 impl MoveRule {
-    /// The rule that allows every move to a higher value.
+    /// The rule that allows every move to a higher value, and lets a donor keep one pending proxy.
     pub const ANY: Self = Self {
         stop: SiteValue(1.0),
         guard: false,
+        keep: 1,
+        donors: DonorSearch::Upwards,
     };
 
     /// Creates a rule. Nothing moves if the highest value is less than `stop` times the lowest. A
@@ -36,7 +49,23 @@ impl MoveRule {
             return Err(MoveRuleError(stop));
         }
         let stop = SiteValue(stop);
-        Ok(Self { stop, guard })
+        Ok(Self {
+            stop,
+            guard,
+            ..Self::ANY
+        })
+    }
+
+    /// Returns the rule by which a donor keeps `keep` pending proxies.
+    #[must_use]
+    pub const fn with_keep(self, keep: u32) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// Returns the rule that looks for donors among these sites.
+    #[must_use]
+    pub const fn with_donors(self, donors: DonorSearch) -> Self {
+        Self { donors, ..self }
     }
 
     /// Returns the factor by which the highest value must exceed the lowest; at least 1.
@@ -47,6 +76,19 @@ impl MoveRule {
     /// Returns whether a donor is passed over if its proxy would lose by the move.
     pub const fn guard(&self) -> bool {
         self.guard
+    }
+
+    /// Returns the number of pending proxies that a donor keeps.
+    pub const fn keep(&self) -> u32 {
+        self.keep
+    }
+
+    /// Returns the maximum number of sites among which a round looks for a donor.
+    pub(crate) const fn searched(self) -> usize {
+        match self.donors {
+            DonorSearch::Lowest => 1,
+            DonorSearch::Upwards => usize::MAX,
+        }
     }
 
     /// Returns whether the values of the highest and the lowest site are too alike for a move.

@@ -4,13 +4,19 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::{Pcg64, Pcg64Mcg};
-use tollgate_sim::federation::{FederationConfig, FederationEnvironment, MigrationDecider, run};
+use tollgate_sim::federation::{
+    FederationConfig, FederationEnvironment, FederationStreams, MigrationDecider, run,
+};
 
 fn federation(criterion: &mut Criterion) {
     let setup = FederationConfig::default();
     let environments: Vec<FederationEnvironment> = (0..100)
         .map(|seed| FederationEnvironment::draw(&setup, &mut Pcg64::seed_from_u64(seed)))
         .collect();
+    let streams = FederationStreams {
+        dispatch: Pcg64Mcg::seed_from_u64(1),
+        network: Pcg64Mcg::seed_from_u64(2),
+    };
     let mut group = criterion.benchmark_group("federation");
     group.sample_size(10);
     for name in ["none", "paper", "marginal"] {
@@ -18,7 +24,7 @@ fn federation(criterion: &mut Criterion) {
         group.bench_function(format!("100 runs, {name}"), |bencher| {
             bencher.iter(|| {
                 let outcomes = environments.iter().map(|environment| {
-                    run(&setup, environment, &decider, Pcg64Mcg::seed_from_u64(1)).user_jobs
+                    run(&setup, environment, &decider, streams.clone()).user_jobs
                 });
                 outcomes.sum::<f64>()
             });

@@ -13,9 +13,7 @@ use tollgate_agents::{
     SiteMeter, StartedPilot, encode, read_journal, snapshot,
 };
 use tollgate_federation::durable::{DurableState, in_flight};
-use tollgate_federation::{
-    Envelope, Membership, MoveRule, SessionTerms, SessionTiming, SiteId, SiteRecord,
-};
+use tollgate_federation::{Envelope, Membership, SessionTerms, SessionTiming, SiteId, SiteRecord};
 use tollgate_grid_policies::migrate::MigrationSpec;
 use tollgate_model::{Instant, Span};
 
@@ -157,7 +155,7 @@ impl AgentWorld {
                 period: Span::from_secs(10),
                 max_delay: Span::from_micros(500_000),
             },
-            moves: MoveRule::new(policy.settings().stop, policy.settings().guard).expect("a rule"),
+            moves: policy.settings().move_rule().expect("a rule"),
         };
         let mut world = Self {
             terms,

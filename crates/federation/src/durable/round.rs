@@ -28,7 +28,7 @@ pub enum RoundOutcome {
     NoMajority,
     /// The highest and the lowest value are too alike for a move.
     Alike,
-    /// No site below the highest reported two pending proxies.
+    /// No site that the rule searches reported more pending proxies than it keeps.
     NoDonor,
     /// At every site that could give, the proxy would do less at the receiver.
     Guarded,
@@ -68,7 +68,8 @@ impl ProposalRound {
         }
         let below = others.iter().take_while(|(worth, _, _)| *worth < best);
         let mut able = below
-            .filter(|(_, _, report)| report.pending >= 2)
+            .take(moves.searched())
+            .filter(|(_, _, report)| report.pending > moves.keep())
             .peekable();
         if able.peek().is_none() {
             return RoundOutcome::NoDonor;
@@ -90,6 +91,7 @@ impl ProposalRound {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rule::DonorSearch;
     use crate::site::SiteMeasurement;
 
     /// A site, and its value and pending proxies or its reason for not reporting.
@@ -169,6 +171,17 @@ mod tests {
         staying(&mut three, 1, 1.6);
         staying(&mut three, 2, 1.6);
         assert_eq!(three.outcome(SiteId(0), 3, guard), RoundOutcome::Guarded);
+    }
+
+    #[test]
+    fn donor_is_searched_and_keeps_proxies_by_the_rule() {
+        let answers = [(1, Ok((1.0, 1))), (2, Ok((2.0, 3)))];
+        let outcome = |rule| round((9.0, 3), &answers).outcome(SiteId(0), 3, rule);
+        assert_eq!(outcome(MoveRule::ANY), decided(0, 2));
+        let lowest = MoveRule::ANY.with_donors(DonorSearch::Lowest);
+        assert_eq!(outcome(lowest), RoundOutcome::NoDonor);
+        assert_eq!(outcome(lowest.with_keep(0)), decided(0, 1));
+        assert_eq!(outcome(MoveRule::ANY.with_keep(3)), RoundOutcome::NoDonor);
     }
 
     #[test]

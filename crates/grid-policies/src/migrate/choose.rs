@@ -1,5 +1,7 @@
 //! The move of a round, chosen from the scores of all sites.
 
+use tollgate_federation::{SiteMeasurement, SiteValue};
+
 use super::settings::{DonorRule, MigrationParams, SiteValuation};
 
 /// The score of a site in a round.
@@ -28,7 +30,8 @@ pub struct ProxyMove {
 
 /// Returns the move of a round; None if no move helps or no site can give a proxy.
 ///
-/// The site with the highest value receives and the one with the lowest gives; ties go to the lowest index.
+/// The site with the highest value receives and the one with the lowest gives. Sites are ordered by value, then by
+/// index: of equal values the last receives and the first gives, as in the agents' protocol.
 /// With [`DonorRule::NextLowest`] a site that cannot give, or whose proxy would lose by the move, is passed
 /// over for the next. That goes on as long as the donor's value is below the receiver's.
 pub fn choose(settings: &MigrationParams, sites: &[SiteScore]) -> Option<ProxyMove> {
@@ -50,7 +53,7 @@ pub fn choose(settings: &MigrationParams, sites: &[SiteScore]) -> Option<ProxyMo
     from.map(|from| ProxyMove { from, to })
 }
 
-/// Returns the places of the lowest and of the highest value, of equal values the first.
+/// Returns the places of the lowest and of the highest value: of equal values the first, and the last.
 fn extremes(sites: &[SiteScore]) -> Option<(usize, usize)> {
     let value = |site: &SiteScore| site.value;
     let first = value(sites.first()?);
@@ -60,8 +63,9 @@ fn extremes(sites: &[SiteScore]) -> Option<(usize, usize)> {
         lowest = if value < lowest { value } else { lowest };
         highest = if value > highest { value } else { highest };
     }
-    let place = |sought: f64| sites.iter().position(|site| value(site) == sought);
-    Some((place(lowest)?, place(highest)?))
+    let from = sites.iter().position(|site| value(site) == lowest)?;
+    let to = sites.iter().rposition(|site| value(site) == highest)?;
+    Some((from, to))
 }
 
 /// Returns the place of the lowest value below `limit` among the sites that give, of equal values
@@ -87,6 +91,15 @@ fn would_lose(settings: &MigrationParams, donor: &SiteScore, best: &SiteScore) -
 }
 
 impl SiteScore {
+    /// Returns the score as a site reports it to the others.
+    pub fn measurement(&self, settings: &MigrationParams) -> SiteMeasurement {
+        SiteMeasurement {
+            worth: SiteValue(self.value),
+            arriving: SiteValue(self.arriving(settings)),
+            staying: SiteValue(self.staying(settings)),
+        }
+    }
+
     /// Returns the work per tick of a proxy that arrives at the site: its wait begins anew.
     pub fn arriving(&self, settings: &MigrationParams) -> f64 {
         self.flops * settings.run_ticks / (settings.run_ticks + self.wait)
@@ -131,7 +144,7 @@ mod tests {
             Some(ProxyMove { from: 2, to: 0 })
         );
         let ties = sites(&[(1.0, 3), (2.0, 3), (2.0, 3), (1.0, 3)]);
-        assert_eq!(choose(&PAPER, &ties), Some(ProxyMove { from: 0, to: 1 }));
+        assert_eq!(choose(&PAPER, &ties), Some(ProxyMove { from: 0, to: 2 }));
     }
 
     #[test]
@@ -159,7 +172,7 @@ mod tests {
         let mut order: Vec<usize> = (0..sites.len()).collect();
         order.sort_by(|&a, &b| sites[a].value.total_cmp(&sites[b].value));
         let highest = sites[*order.last()?].value;
-        let to = sites.iter().position(|site| site.value == highest)?;
+        let to = sites.iter().rposition(|site| site.value == highest)?;
         if highest < sites[order[0]].value * settings.stop {
             return None;
         }

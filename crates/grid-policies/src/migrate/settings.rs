@@ -1,5 +1,6 @@
 //! The axes of the migration family, and their parser.
 
+use tollgate_federation::{DonorSearch, MoveRule, MoveRuleError};
 use tollgate_policy::{ParameterEnum, ParameterTable, PolicyParameter, parameter_table};
 
 /// The parameters of a migration policy: the valuation of a site, and the choice of a move.
@@ -114,6 +115,19 @@ impl MigrationParams {
         min_wait_left: 1.0,
         max_moves: 1,
     };
+
+    /// Returns the rule by which the agents of sites decide a round as [`choose`](super::choose()) does.
+    ///
+    /// # Errors
+    /// `stop` is below 1 or not finite.
+    pub fn move_rule(&self) -> Result<MoveRule, MoveRuleError> {
+        let donors = match self.donor {
+            DonorRule::Lowest => DonorSearch::Lowest,
+            DonorRule::NextLowest => DonorSearch::Upwards,
+        };
+        let rule = MoveRule::new(self.stop, self.guard)?;
+        Ok(rule.with_keep(self.keep).with_donors(donors))
+    }
 
     /// Returns the parameters for ticks of a second, where a proxy runs for `run_s` seconds; at
     /// least 1. Times in ticks keep their ratio to the time that a proxy runs.

@@ -1,9 +1,11 @@
 //! A run, tick by tick.
 
 use rand_pcg::Pcg64Mcg;
-use tollgate_grid_policies::migrate::{SiteEstimator, SiteScore, choose};
+use tollgate_federation::MoveRule;
+use tollgate_grid_policies::migrate::{SiteEstimator, SiteScore};
 
 use super::agenda::SiteAgenda;
+use super::agents::{AgentNetwork, QueueChange};
 use super::dispatch::DispatchHazards;
 use super::environment::FederationEnvironment;
 use super::policy::{MigrationDecider, expected_waits, true_score};
@@ -19,6 +21,17 @@ pub struct FederationOutcome {
     pub moves: u64,
     /// Number of dispatched proxies.
     pub dispatched: u64,
+    /// Number of messages between the agents of the sites.
+    pub messages: u64,
+}
+
+/// The random streams of a run, each used for nothing else.
+#[derive(Clone, Debug)]
+pub struct FederationStreams {
+    /// The stream that decides which proxies are dispatched.
+    pub dispatch: Pcg64Mcg,
+    /// The stream that decides which messages are lost.
+    pub network: Pcg64Mcg,
 }
 
 /// A site at the end of a tick.
@@ -30,16 +43,16 @@ pub struct SiteSample {
     pub running: u32,
 }
 
-/// Runs a setup. `random` decides which proxies are dispatched and is used for nothing else.
+/// Runs a setup.
 pub fn run(
     setup: &FederationConfig,
     environment: &FederationEnvironment,
     decider: &MigrationDecider,
-    random: Pcg64Mcg,
+    random: FederationStreams,
 ) -> FederationOutcome {
     let mut world = FederationSim::new(setup, environment, decider, random);
     (0..setup.ticks).for_each(|tick| world.tick(tick));
-    world.outcome
+    world.outcome()
 }
 
 /// Runs a setup; `watch` receives a sample of every site at the end of each tick.
@@ -47,7 +60,7 @@ pub fn run_watched(
     setup: &FederationConfig,
     environment: &FederationEnvironment,
     decider: &MigrationDecider,
-    random: Pcg64Mcg,
+    random: FederationStreams,
     mut watch: impl FnMut(u32, &[SiteSample]),
 ) -> FederationOutcome {
     let mut world = FederationSim::new(setup, environment, decider, random);
@@ -61,7 +74,7 @@ pub fn run_watched(
         }));
         watch(tick, &seen);
     }
-    world.outcome
+    world.outcome()
 }
 
 struct FederationSim<'a> {
@@ -81,6 +94,7 @@ struct FederationSim<'a> {
     meters: Vec<SiteEstimator>,
     /// By site: the score at the end of the tick.
     scores: Vec<SiteScore>,
+    agents: AgentNetwork,
     outcome: FederationOutcome,
 }
 
@@ -89,8 +103,11 @@ impl<'a> FederationSim<'a> {
         setup: &'a FederationConfig,
         environment: &'a FederationEnvironment,
         decider: &'a MigrationDecider,
-        mut random: Pcg64Mcg,
+        streams: FederationStreams,
     ) -> Self {
+        let mut random = streams.dispatch;
+        // The parser of policies lets no other `stop` through than a rule has.
+        let moves = decider.settings().move_rule().unwrap_or(MoveRule::ANY);
         let proxies = setup.proxies * setup.sites as u32;
         let sites = (0..setup.sites).map(|_| SimulatedSite::new(setup, &mut random));
         let sites = sites.collect();
@@ -107,6 +124,7 @@ impl<'a> FederationSim<'a> {
             production: vec![0.0; setup.sites],
             jobs_per_tick: setup.jobs_per_tick(),
             scores: vec![SiteScore::default(); setup.sites],
+            agents: AgentNetwork::new(setup, moves, streams.network),
             outcome: FederationOutcome::default(),
         }
     }
@@ -172,27 +190,50 @@ impl<'a> FederationSim<'a> {
         };
     }
 
+    /// Lets the agents hold rounds until one moves nothing, at most as many as the policy may move proxies. Values stay as
+    /// they are in a tick, and queues follow.
     fn migrate(&mut self, tick: u32) {
-        let now = DispatchTick::new(self.setup, &self.hazards, tick);
         let settings = self.decider.settings();
+        for at in 0..self.setup.sites {
+            self.observe(at);
+        }
         for _ in 0..settings.max_moves {
-            let Some(chosen) = choose(settings, &self.scores) else {
-                return;
-            };
-            let given =
-                self.sites[chosen.from].remove_proxy(settings.proxy_choice, &mut self.random);
-            if !given {
-                return;
-            }
-            self.sites[chosen.to].add_proxy(&now, &mut self.random);
-            self.outcome.moves += 1;
-            // Further moves of this round use the updated queues; values stay as they were.
-            for at in [chosen.from, chosen.to] {
+            let mut changed = Vec::new();
+            let now = DispatchTick::new(self.setup, &self.hazards, tick);
+            self.agents.run_period(|change| match change {
+                QueueChange::Remove(at) => {
+                    self.sites[at].remove_proxy(settings.proxy_choice, &mut self.random);
+                    changed.push(at);
+                }
+                QueueChange::Add(at) => {
+                    self.sites[at].add_proxy(&now, &mut self.random);
+                    self.outcome.moves += 1;
+                    changed.push(at);
+                }
+            });
+            for &at in &changed {
                 let sighting = self.sites[at].observation(self.setup, 1.0, tick);
                 self.scores[at].pending = sighting.pending;
                 self.scores[at].newest = sighting.newest;
                 self.agenda.add(at, tick + 1);
+                self.observe(at);
             }
+            if changed.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Passes a site's score to its agent.
+    fn observe(&mut self, at: usize) {
+        let measured = self.scores[at].measurement(self.decider.settings());
+        self.agents.observe(at, self.sites[at].running(), measured);
+    }
+
+    fn outcome(&self) -> FederationOutcome {
+        FederationOutcome {
+            messages: self.agents.n_messages(),
+            ..self.outcome
         }
     }
 }

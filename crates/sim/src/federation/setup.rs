@@ -33,6 +33,10 @@ pub struct FederationConfig {
     pub first_age: u32,
     /// The order in which pending proxies draw.
     pub order: DrawOrder,
+    /// The time that a message between the agents of two sites takes, as a part of their period; above 0, at most 0.1.
+    pub delay: f64,
+    /// The probability that a message between agents is lost; below 1.
+    pub loss: f64,
 }
 
 /// The order in which the pending proxies of a site draw: each dispatch in a tick makes a dispatch
@@ -62,6 +66,8 @@ impl Default for FederationConfig {
             limit: 0,
             first_age: 1,
             order: DrawOrder::Random,
+            delay: 0.01,
+            loss: 0.0,
         }
     }
 }

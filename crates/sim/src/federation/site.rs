@@ -215,19 +215,15 @@ impl SimulatedSite {
         }
     }
 
-    /// Removes a pending proxy; returns false if the queue is empty.
-    pub(super) fn remove_proxy(&mut self, moved: ProxyChoice, random: &mut Pcg64Mcg) -> bool {
+    /// Removes a pending proxy. The queue is not empty: agents give no proxy that does not wait.
+    pub(super) fn remove_proxy(&mut self, moved: ProxyChoice, random: &mut Pcg64Mcg) {
         let count = self.pending.len();
-        if count == 0 {
-            return false;
-        }
         let at = match moved {
             ProxyChoice::Newest => count - 1,
             ProxyChoice::Oldest => 0,
             ProxyChoice::Random => below(count, random),
         };
         self.pending.remove(at);
-        true
     }
 
     /// Adds a proxy to the queue, to draw first in the next tick.

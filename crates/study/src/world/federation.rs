@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::{Pcg64, Pcg64Mcg};
 use tollgate_sim::federation::{
-    DrawOrder, FederationConfig, FederationOutcome, MigrationDecider, run,
+    DrawOrder, FederationConfig, FederationOutcome, FederationStreams, MigrationDecider, run,
 };
 
 use crate::fingerprint::InputFingerprint;
@@ -89,8 +89,7 @@ impl SharedFederation {
         let environments = (1..).zip(&self.environments);
         environments
             .map(|(number, environment)| {
-                let random = Pcg64Mcg::seed_from_u64(stream("dispatch", self.seed, number));
-                run(setup, environment, decider, random)
+                run(setup, environment, decider, streams(self.seed, number))
             })
             .collect()
     }
@@ -111,6 +110,15 @@ impl WorldEnvironment for SharedFederation {
 
 fn decider(words: &str) -> MigrationDecider {
     MigrationDecider::parse(words).expect("the experiment was checked")
+}
+
+/// Returns the random streams of a run.
+fn streams(seed: u64, number: u64) -> FederationStreams {
+    let draws = |purpose| Pcg64Mcg::seed_from_u64(stream(purpose, seed, number));
+    FederationStreams {
+        dispatch: draws("dispatch"),
+        network: draws("network"),
+    }
 }
 
 /// Returns the seed of a run's stream for one purpose.
@@ -142,6 +150,8 @@ fn setup(values: &ParameterValues) -> FederationConfig {
             true => DrawOrder::OldestFirst,
             false => DrawOrder::Random,
         },
+        delay: values.get("delay-pct") / 100.0,
+        loss: values.get("loss-pct") / 100.0,
     }
 }
 
@@ -235,6 +245,18 @@ const PARAMETERS: &[WorldParameter] = &[
         0.0,
         (0.0, 1.0),
     ),
+    real(parameter(
+        "delay-pct",
+        "time that a message between sites takes, in % of a round",
+        1.0,
+        (0.01, 10.0),
+    )),
+    real(parameter(
+        "loss-pct",
+        "messages between sites that are lost, in %",
+        0.0,
+        (0.0, 50.0),
+    )),
 ];
 
 const fn parameter(

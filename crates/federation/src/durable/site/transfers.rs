@@ -42,7 +42,8 @@ impl DurableSite {
         let fresh = ballot >= self.durable.promised && !self.durable.has_served(ballot);
         let transfer = self.durable.given.get(&to);
         let closed = transfer.is_none_or(|transfer| transfer.confirmed);
-        fresh && closed && !self.is_busy(now) && self.pending() >= 2
+        let spare = self.pending() > self.terms.moves.keep();
+        fresh && closed && !self.is_busy(now) && spare
     }
 
     fn give(&mut self, now: Instant, to: SiteId, ballot: Ballot, effects: &mut Vec<SiteEffect>) {

@@ -1,5 +1,5 @@
-//! The federation, tick by tick and draw by draw: every proxy draws in every tick, and every site
-//! is sampled in every tick.
+//! The federation, tick by tick and draw by draw: every proxy draws and every site is sampled in every tick. The policy
+//! chooses each move with all scores before it, without agents and messages.
 
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;

@@ -1,12 +1,11 @@
 //! The charts of the paper that do not show a measure over a setting.
 
-use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use tollgate_sim::federation::dispatch::probability;
 use tollgate_sim::federation::{FederationConfig, FederationOutcome, run_watched};
 
 use super::metrics::sorted;
-use super::{FederationWorld, SharedFederation, decider, setup, stream};
+use super::{FederationWorld, SharedFederation, decider, setup, stream, streams};
 use crate::chart::{ChartSeries, SeriesKind, WorldChart};
 use crate::results::StudyResults;
 use crate::world::model::ParameterValues;
@@ -154,12 +153,11 @@ fn distribution(values: &ParameterValues, policy: &str) -> WorldChart {
     let mut random = rand_pcg::Pcg64::seed_from_u64(stream("day", 1, 1));
     let environment = tollgate_sim::federation::FederationEnvironment::draw(&day, &mut random);
     let mut proxies: Vec<Vec<[f64; 2]>> = vec![Vec::new(); day.sites];
-    let random = Pcg64Mcg::seed_from_u64(stream("dispatch", 1, 1));
     run_watched(
         &day,
         &environment,
         &decider(policy),
-        random,
+        streams(1, 1),
         |tick, sites| {
             let hour = f64::from(tick) / 12.0;
             for (points, site) in proxies.iter_mut().zip(sites) {

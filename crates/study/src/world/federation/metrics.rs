@@ -48,6 +48,11 @@ pub(super) const METRICS: &[WorldMetric] = &[
         "proxies dispatched in a run, on average",
         None,
     ),
+    quantity(
+        "messages",
+        "messages between the sites in a run, on average",
+        None,
+    ),
 ];
 
 const fn quantity(
@@ -88,6 +93,7 @@ pub(super) fn metrics(
         best_over_worst,
         a_run(|run| run.moves),
         a_run(|run| run.dispatched),
+        a_run(|run| run.messages),
     ];
     // A single run has no deviation; a run in which nothing is dispatched has no gain.
     figures
@@ -125,6 +131,7 @@ mod tests {
             user_jobs,
             moves: 2,
             dispatched: 3,
+            messages: 4,
         };
         jobs.iter().map(run).collect()
     }
@@ -147,6 +154,7 @@ mod tests {
             29.9 / 10.05,
             2.0,
             3.0,
+            4.0,
         ];
         for ((name, found), expected) in found.into_iter().zip(expected) {
             assert!((found - expected).abs() < 1e-9, "{name}: {found}");
