@@ -13,7 +13,7 @@ use crate::pilot_counts::PilotCounts;
 use crate::plan::ScalePlan;
 use crate::settings::SiteSettings;
 use crate::work::{PilotService, PilotWork, for_sites};
-use tollgate_provisioning::{SiteDemand, SiteSupply, pilot_demand};
+use tollgate_provisioning::{AcquisitionPolicy, SiteDemand, SiteSupply};
 
 /// A keeper of pilots at sites whose pilots join a service `S`.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct SiteKeeper<'a, S> {
     pub program: &'a str,
     /// Whether each site keeps its number of pilots without work, too.
     pub keeps_base: bool,
+    /// The policy by which pilots are acquired.
+    pub acquisition: &'static AcquisitionPolicy,
 }
 
 /// A decision about a site, and what was done.
@@ -116,7 +118,7 @@ impl<S: PilotService> SiteKeeper<'_, S> {
                 }
             }
         }
-        let demands = decide(&work, &supplies);
+        let demands = decide(self.acquisition, &work, &supplies);
         let decided: Vec<_> = supplies.iter().zip(demands).collect();
         let carried_out = for_sites(&decided, |((settings, _), demand)| {
             let mut site = self.open(settings)?;
@@ -154,7 +156,7 @@ impl<S: PilotService> SiteKeeper<'_, S> {
             supplies.push((settings, self.with_base(settings, supply)));
             opened.push(site);
         }
-        let demands = decide(&work, &supplies).into_iter();
+        let demands = decide(self.acquisition, &work, &supplies).into_iter();
         let plans = opened.iter().zip(demands);
         let plans = plans.map(|(site, demand)| (site.follow_plan(&demand), demand));
         Ok(plans.collect())
@@ -181,8 +183,12 @@ impl<S: PilotService> SiteKeeper<'_, S> {
     }
 }
 
-/// Returns what is wanted at each site now.
-pub fn decide(work: &impl PilotWork, supplies: &[(&SiteSettings, SiteSupply)]) -> Vec<SiteDemand> {
+/// Returns what is wanted at each site now, by a policy.
+pub fn decide(
+    acquisition: &AcquisitionPolicy,
+    work: &impl PilotWork,
+    supplies: &[(&SiteSettings, SiteSupply)],
+) -> Vec<SiteDemand> {
     let now = now();
     let names: BTreeSet<&str> = supplies
         .iter()
@@ -190,7 +196,7 @@ pub fn decide(work: &impl PilotWork, supplies: &[(&SiteSettings, SiteSupply)]) -
         .collect();
     let pending = work.pending_work(&names, now);
     let supplies: Vec<SiteSupply> = supplies.iter().map(|(_, supply)| supply.clone()).collect();
-    pilot_demand(&pending, &supplies, now)
+    acquisition.demand(&pending, &supplies, now)
 }
 
 impl KeeperDecision {
@@ -338,6 +344,7 @@ mod tests {
             state_dir: Path::new("/nowhere"),
             program: "tollgate",
             keeps_base: false,
+            acquisition: AcquisitionPolicy::DEFAULT,
         };
         let mut errors = Vec::new();
         let end = keeper.keep(Duration::ZERO, &|| Ok(Vec::new()), &mut |news| {

@@ -6,7 +6,7 @@ use jiff::Zoned;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::{Instant, Span};
-use tollgate_provisioning::SiteSupply;
+use tollgate_provisioning::{AcquisitionPolicy, SiteSupply};
 use tollgate_sites::{PilotWork, SiteControl, SitesFile, decide, describe_changes, state_dir};
 
 use super::opened;
@@ -76,7 +76,7 @@ pub(crate) fn explain(
         supplies.push((settings, SiteSupply { base, ..supply }));
         opened.push(site);
     }
-    let demands = decide(&work, &supplies);
+    let demands = decide(AcquisitionPolicy::DEFAULT, &work, &supplies);
     let chosen = opened.iter().zip(&supplies).zip(&demands);
     let chosen = chosen.filter(|((site, _), _)| site.settings().name == name);
     let mut out = io::stdout().lock();

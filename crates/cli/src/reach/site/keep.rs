@@ -5,8 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rustix::process::Pid;
 use tollgate_host::DetachedCommand;
+use tollgate_model::Span;
+use tollgate_provisioning::{ACQUISITION_POLICIES, AcquisitionPolicy, IdleLimit};
 use tollgate_sites::{
     KeepLock, KeeperDecision, SiteError, SiteKeeper, SiteSettings, SitesFile, describe_changes,
     state_dir,
@@ -39,6 +42,12 @@ pub(super) struct SiteKeepArgs {
     /// Keep at least `--pilots` of `site add` at each site
     #[arg(long)]
     base: bool,
+    /// Policy by which pilots are acquired
+    #[arg(long, value_name = "NAME", default_value = AcquisitionPolicy::DEFAULT.name, value_parser = acquisition_parser())]
+    acquire: &'static AcquisitionPolicy,
+    /// Time without work after which a new pilot leaves, or never [default: --idle of the site]
+    #[arg(long, value_name = "SPAN", value_parser = parse_release)]
+    release: Option<IdleLimit>,
     /// Decide once, then end
     #[arg(long)]
     once: bool,
@@ -71,6 +80,7 @@ pub(super) fn run(args: &SiteKeepArgs) -> Result<(), CliFailure> {
         state_dir: &state,
         program: &opened::program()?,
         keeps_base: args.base,
+        acquisition: args.acquire,
     };
     if args.dry_run {
         return args.preview(&keeper);
@@ -109,8 +119,20 @@ fn detach(state: &Path) -> Result<(), CliFailure> {
 }
 
 impl SiteKeepArgs {
-    /// Reads the settings of the named sites.
+    /// Reads the settings of the named sites, with the idle time that the command names.
     fn sites(&self) -> Result<Vec<SiteSettings>, SiteError> {
+        let mut sites = self.named_sites()?;
+        if let Some(release) = self.release {
+            for site in &mut sites {
+                let idle = release.idle_time(site.time());
+                // Whole seconds, at least one: a pilot knows no others.
+                site.idle_s = idle.as_secs_f64().ceil().max(1.0) as u64;
+            }
+        }
+        Ok(sites)
+    }
+
+    fn named_sites(&self) -> Result<Vec<SiteSettings>, SiteError> {
         let file = SitesFile::read(&SitesFile::path()?)?;
         if self.names.is_empty() {
             return match file.sites.is_empty() {
@@ -136,6 +158,24 @@ impl SiteKeepArgs {
             writeln!(io::stdout(), "site {name}: {done}: {}", demand.reason)?;
         }
         Ok(())
+    }
+}
+
+/// Returns a parser of the names of policies, whose summaries `--help` shows.
+fn acquisition_parser() -> impl TypedValueParser<Value = &'static AcquisitionPolicy> {
+    let names = ACQUISITION_POLICIES
+        .iter()
+        .map(|policy| PossibleValue::new(policy.name).help(policy.summary));
+    PossibleValuesParser::new(names)
+        .try_map(|name| AcquisitionPolicy::find(&name).ok_or("there is no such policy"))
+}
+
+fn parse_release(text: &str) -> Result<IdleLimit, String> {
+    match text {
+        "never" => Ok(IdleLimit::Never),
+        span => parse::parse_span(span)
+            .map(|secs| IdleLimit::After(Span::from_secs_f64(secs)))
+            .map_err(|error| format!("{error}, or `never`")),
     }
 }
 

@@ -105,6 +105,31 @@ fn pilots_come_with_jobs_and_go_without() {
 }
 
 #[test]
+fn other_policy_decides_and_its_pilots_leave_after_the_named_time() {
+    let scene = KeepScenario::start();
+    scene.submit(&["--deadline", "5m", "--estimate", "1s"]);
+    scene.submit(&["--deadline", "5m", "--estimate", "1s"]);
+    let two = "2 pilots; 2 pending, 0 running: 2 tasks wait, 2 core-seconds of work\n";
+    // Two seconds of work need one pilot.
+    assert_eq!(
+        scene.site("keep --dry-run").answer(),
+        "site lab: would have submitted 1 pilot: 2 tasks wait, 2 core-seconds of work\n"
+    );
+    assert_eq!(
+        scene
+            .site("keep --once --acquire all-at-once --release 2s")
+            .answer(),
+        format!("site lab: submitted {two}")
+    );
+    scene
+        .service
+        .until("the pilots leave", || scene.status()["running"] == 0);
+    let failed = scene.site("keep --once --release soon");
+    assert_eq!(failed.code, Some(2), "{failed:?}");
+    assert!(failed.stderr.contains("or `never`"), "{failed:?}");
+}
+
+#[test]
 fn job_that_no_pilot_can_hold_wants_none() {
     let scene = KeepScenario::start();
     let long = scene.submit(&["--estimate", "1h"]);
