@@ -93,6 +93,7 @@ impl SystemShared {
             placement: BatchPlacement {
                 queue: self.config.queue.clone(),
                 node: Some(offer.node.clone()),
+                is_exclusive: false,
             },
         })
     }

@@ -45,6 +45,8 @@ pub struct BatchPlacement {
     pub queue: Option<String>,
     /// The name of the node, as the engine reports it.
     pub node: Option<String>,
+    /// Whether no other job may run on the node. Slurm keeps others away; elsewhere the job has to take all cores.
+    pub is_exclusive: bool,
 }
 
 /// The name of a job at an engine: a letter, then letters, digits, `.`, `-` and `_`; at most 100.

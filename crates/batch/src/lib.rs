@@ -49,4 +49,4 @@ pub use limits::QueueLimits;
 pub use local::{LOCAL_QUEUE_ARG, LocalQueueVerb};
 pub use node::BatchNode;
 pub use queue::{QueueDialect, QueueJob, QueuePhase, QueueSettings};
-pub use state::{BatchJobPhase, BatchJobReport, BatchLimit};
+pub use state::{BatchJobPhase, BatchJobReport, BatchLimit, is_early_end};

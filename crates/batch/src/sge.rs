@@ -63,6 +63,7 @@ impl EngineDialect for SgeDialect {
             BatchPlacement {
                 queue: None,
                 node: Some(node),
+                is_exclusive: _,
             } => Some(format!("hostname={node}")),
             _ => None,
         };

@@ -100,6 +100,7 @@ impl EngineDialect for SlurmDialect {
                 .iter()
                 .map(|node| format!("--nodelist={node}")),
         );
+        words.extend(placement.is_exclusive.then(|| "--exclusive".to_owned()));
         words.extend(job.arguments.iter().cloned());
         EngineCommand::new(words).with_input(job.script.clone())
     }

@@ -62,6 +62,26 @@ const LIMIT_WORDS: [(&str, BatchLimit); 7] = [
     ("memory usage exceeded", BatchLimit::Memory),
 ];
 
+/// Words of engines for the end of a job before its time. Slurm has the states of a job that was preempted, whose node
+/// failed or that was put back into the queue. Grid Engine has the codes in its records of a job that was rescheduled or
+/// migrated. HTCondor has the reason of a job that its machine gave up.
+const EARLY_ENDS: [&str; 8] = [
+    "PREEMPTED",
+    "NODE_FAIL",
+    "BOOT_FAIL",
+    "REQUEUED",
+    "rescheduling",
+    "migrating",
+    "evicted",
+    "preempted",
+];
+
+/// Returns whether an engine's reason says that it ended a job that ran before the time of the job was over, for reasons
+/// of its own.
+pub fn is_early_end(reason: &str) -> bool {
+    EARLY_ENDS.iter().any(|word| reason.contains(word))
+}
+
 impl BatchJobReport {
     /// Returns the limit by which the job ended. None if it ended otherwise, or the engine does not say.
     pub fn limit(&self) -> Option<BatchLimit> {

@@ -60,7 +60,8 @@ pub use job::{ArrayStatus, DroppedText, JobDetails, JobExplanation, JobList, Job
 pub use learning::{LearnRequest, LearnResult, LearnedJob};
 pub use nodes::{
     DrainRequest, EndOfWorker, HostUseCause, MovedEnds, NodeAvailability, NodeList, NodeStatus,
-    ResourceStatus, SlowedHost, WorkerEnds, WorkerLinkState, WorkerStatus,
+    ReleasedWorkers, ResourceStatus, SlowedHost, WorkerEnds, WorkerLinkState, WorkerRelease,
+    WorkerStatus,
 };
 pub use output::{JobOutput, OutputSource};
 pub use placement::{NodeSpan, Placement, PlacementList};

@@ -20,7 +20,10 @@ mod work;
 
 use tollgate_model::Instant;
 
-use crate::demand::{DemandReason, PendingWork, SiteDemand, SiteSupply, TaskGroup, pilot_demand};
+use crate::demand::{DemandReason, SiteDemand, pilot_demand};
+use crate::shape::PilotShape;
+use crate::supply::SiteSupply;
+use crate::work::{PendingWork, TaskGroup};
 
 /// A policy with a name by which pilots are acquired.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +79,7 @@ fn with_pending(
     let demands = pilot_demand(work, sites, now).into_iter().zip(sites);
     let demands = demands.zip(pending).map(|((demand, site), pending)| {
         let base = site.base.saturating_sub(site.n_running);
-        let pending = pending.max(base).min(pending_limit(site));
+        let pending = pending.max(base).min(site.pending_limit());
         let is_base = demand.reason == DemandReason::Base { pilots: site.base };
         let reason = if site.is_paused {
             DemandReason::Paused
@@ -89,8 +92,12 @@ fn with_pending(
         };
         SiteDemand {
             pending: (!site.is_paused).then_some(pending),
+            // The number alone decides: the last ones are the first to go, and those of the first shape come.
+            unneeded: Vec::new(),
+            new: Vec::new(),
+            released: Vec::new(),
+            choice: None,
             reason,
-            ..demand
         }
     });
     demands.collect()
@@ -120,15 +127,13 @@ fn waiting_tasks(work: &PendingWork, site: &SiteSupply) -> DemandReason {
 
 /// Returns whether tasks of a group could start in a pilot of the site.
 fn fits(group: &TaskGroup, site: &SiteSupply) -> bool {
-    group.tasks.min(group.at_once) > 0
-        && group.cores <= site.cores
-        && group.run_time <= site.usable()
+    let shape = first_shape(site);
+    group.is_startable() && group.fits(shape.cores, shape.usable())
 }
 
-/// Returns the maximum number of pilots that may wait at a site.
-fn pending_limit(site: &SiteSupply) -> u32 {
-    let room = site.at_most.saturating_sub(site.n_running);
-    room.min(site.queue_at_most.unwrap_or(u32::MAX))
+/// Returns the shape of pilots that are acquired whatever the work: the first one.
+fn first_shape(site: &SiteSupply) -> PilotShape {
+    site.shapes[0].shape
 }
 
 #[cfg(test)]
@@ -137,26 +142,43 @@ mod tests {
     use tollgate_model::Span;
 
     use super::*;
-    use crate::demand::RunningPilot;
+    use crate::hazard::PilotHazard;
+    use crate::supply::{PendingPilot, RunningPilot, ShapeSupply};
 
     const NOW: Instant = Instant::from_secs(1000);
 
     fn site(at_most: u32, pending: usize, running: usize) -> SiteSupply {
-        let pilot = RunningPilot {
-            ends_at: NOW + Span::from_secs(600),
-            idle_cores: 0,
-        };
-        SiteSupply {
+        let shape = PilotShape {
             cores: 2,
             time: Span::from_secs(600),
+        };
+        let minute = Span::from_secs(60);
+        let runs = RunningPilot {
+            number: 0,
+            cores: shape.cores,
+            ends_at: NOW + shape.time,
+            idle_cores: 0,
+            idleness: None,
+        };
+        let waits = PendingPilot {
+            number: 0,
+            shape,
+            starts_in: minute,
+        };
+        SiteSupply {
+            shapes: vec![ShapeSupply {
+                shape,
+                expected_wait: Some(minute),
+            }],
             at_most,
             queue_at_most: None,
             base: 0,
-            running: vec![pilot; running],
+            running: vec![runs; running],
             n_running: running as u32,
             n_leaving: 0,
-            pending: vec![Span::from_secs(60); pending],
-            expected_wait: Some(Span::from_secs(60)),
+            pending: vec![waits; pending],
+            hazard: PilotHazard::default(),
+            idle_part: 0.1,
             is_paused: false,
         }
     }
@@ -272,7 +294,7 @@ mod tests {
             prop_assert_eq!(demands.len(), sites.len());
             for (demand, site) in demands.iter().zip(&sites) {
                 prop_assert_eq!(demand.pending.is_none(), site.is_paused);
-                let limit = pending_limit(site);
+                let limit = site.pending_limit();
                 prop_assert!(demand.pending.unwrap_or(0) <= limit);
                 let base = site.base.saturating_sub(site.n_running).min(limit);
                 prop_assert!(site.is_paused || demand.pending.unwrap_or(0) >= base);

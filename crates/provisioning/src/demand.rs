@@ -1,91 +1,43 @@
-//! From the work that waits to the number of pilots that are wanted at each site.
+//! From the work that waits to the pilots that are wanted at each site.
 //!
 //! Work is counted in core-seconds and divided freely among cores, but a job counts only for pilots that are
 //! wide enough and last long enough to run it whole. Work with a deadline has to fit into the time until the
 //! deadline. The number of pilots is the largest over all such horizons, the last of which is without end.
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
 use std::fmt;
 
 use tollgate_model::{Instant, Span};
 
-/// The time of a pilot that no job can use: a worker begins to leave at most 10 s before its end.
-const ENDING: Span = Span::from_secs(10);
-/// The rounding error of sums of core-seconds and of cores; far below a second on a core.
-const ROUNDING: f64 = 1e-3;
-/// The least time that a task counts for.
-const SHORTEST: Span = Span::from_secs(1);
+use crate::choice::ShapeChoice;
+use crate::horizon::{PilotCapacity, WorkHorizons};
+use crate::shape::{ENDING, PilotShape};
+use crate::stagger::StaggeredTimes;
+use crate::supply::{PendingPilot, ShapeSupply, SiteSupply};
+use crate::work::{PendingWork, TaskGroup};
 
-/// Equal tasks that wait or run.
+/// A pilot that should be submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskGroup {
-    /// The number of cores of a task; at least 1.
-    pub cores: u32,
-    /// The time that a task is expected to take from now on.
-    pub run_time: Span,
-    /// The number of tasks.
-    pub tasks: u32,
-    /// The maximum number of these tasks that may run at once.
-    pub at_once: u32,
-    /// The deadline of each task. None if there is no deadline.
-    pub deadline: Option<Instant>,
-}
-
-/// The unfinished work of a service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PendingWork {
-    /// The tasks that could start at once if there were cores.
-    pub waiting: Vec<TaskGroup>,
-    /// The tasks that run on pilots.
-    pub running: Vec<TaskGroup>,
-    /// The number of idle cores that belong to no pilot.
-    pub idle_elsewhere: u32,
-}
-
-/// A pilot that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunningPilot {
-    /// The instant of its end.
-    pub ends_at: Instant,
-    /// The number of its cores without a task.
-    pub idle_cores: u32,
-}
-
-/// A site: the kind of its pilots, and those that it has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteSupply {
-    /// The number of cores of a pilot; at least 1.
-    pub cores: u32,
-    /// The time limit of a pilot.
-    pub time: Span,
-    /// The maximum number of pilots that wait or run.
-    pub at_most: u32,
-    /// The maximum number of pilots that wait. None if there is no maximum.
-    pub queue_at_most: Option<u32>,
-    /// The number of pilots that are to wait or run without work, too.
-    pub base: u32,
-    /// The pilots that run and take tasks.
-    pub running: Vec<RunningPilot>,
-    /// The number of all pilots that run, also of those that take no tasks.
-    pub n_running: u32,
-    /// The number of pilots that run and may end before a pilot that is submitted now starts.
-    pub n_leaving: u32,
-    /// The times after which the pilots that wait are expected to start, the shortest first.
-    pub pending: Vec<Span>,
-    /// The time for which a pilot that is submitted now is expected to wait. None if no pilot has waited yet.
-    pub expected_wait: Option<Span>,
-    /// Whether the site takes no pilots for now.
-    pub is_paused: bool,
+pub struct NewPilot {
+    /// The place of its shape among those of the site, from 0.
+    pub kind: usize,
+    /// Its size, and the time limit that it asks for.
+    pub shape: PilotShape,
 }
 
 /// The number of pilots that are wanted at a site, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SiteDemand {
-    /// The number of pilots that should wait, besides those that run. None leaves them as they are.
+    /// The number of pilots that should wait, besides those that run and those that are not needed. None leaves them as
+    /// they are.
     pub pending: Option<u32>,
-    /// The time that a new pilot needs for the longest task that waits and fits into one. None without such a task.
-    pub least_time: Option<Span>,
+    /// The numbers of the pilots that wait and are not needed.
+    pub unneeded: Vec<u32>,
+    /// The pilots that should be submitted, one after the other. More of them are as the last one.
+    pub new: Vec<NewPilot>,
+    /// The numbers of the pilots that run nothing and are to leave.
+    pub released: Vec<u32>,
+    /// The choice among the shapes of a site that has several. None without new pilots.
+    pub choice: Option<ShapeChoice>,
     /// The reason.
     pub reason: DemandReason,
 }
@@ -210,88 +162,203 @@ impl fmt::Display for DemandReason {
 /// follow in the order of their expected wait, the shortest first; ties by their order in `sites`. A site without
 /// any wait so far counts as one without delay. A pilot takes work from its expected start on, so that work which is due
 /// before is for others. A pilot that waits is wanted no more if neither the work nor the site's base needs it, at
-/// the site with the longest wait first. The last one stays while a task waits that it could run.
+/// the site with the longest wait first. The last one stays while a task waits that it could run. Idle pilots are released
+/// by the rule of [`SiteSupply::released`].
 pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
-    let mut order: Vec<usize> = (0..sites.len()).collect();
-    order.sort_by_key(|at| (sites[*at].delay(), *at));
-    let mut horizons = horizons(work, sites, now);
-    let mut kept = vec![0; sites.len()];
-    let mut targets = vec![0; sites.len()];
-    let mut missing = vec![0; sites.len()];
-    for at in order.iter().copied().filter(|at| !sites[*at].is_paused) {
-        let site = &sites[at];
-        let waiting = site.pending.iter().take(site.pending_limit() as usize);
-        kept[at] = waiting
-            .map(|&start| take(&mut horizons, site, (start, 1)).0)
-            .sum();
+    let mut order: Vec<usize> = (0..sites.len())
+        .filter(|&at| !sites[at].is_paused)
+        .collect();
+    order.sort_by_key(|&at| (sites[at].expected_wait().unwrap_or(Span::ZERO), at));
+    let mut horizons = WorkHorizons::new(work, sites, now);
+    let mut drafts: Vec<SiteDraft<'_>> = sites.iter().map(SiteDraft::new).collect();
+    for &at in &order {
+        drafts[at].keep_pending(&mut horizons);
     }
-    for at in order.into_iter().filter(|at| !sites[*at].is_paused) {
-        let room = sites[at].pending_limit() - kept[at];
-        let (new, beyond) = take(&mut horizons, &sites[at], (sites[at].delay(), room));
-        // In a queue, no new pilot overtakes those that wait: beyond the width of the work it brings nothing.
-        targets[at] = (kept[at] + new).min(sites[at].most_used(work));
-        missing[at] = beyond;
+    for &at in &order {
+        drafts[at].add_new(&mut horizons, work);
     }
-    let answers = sites.iter().zip(targets.into_iter().zip(missing));
-    let answer = |(site, (targets, missing)): (&SiteSupply, (u32, u32))| {
+    let drafts = drafts.into_iter();
+    drafts.map(|draft| draft.demand(work, now)).collect()
+}
+
+/// The pilots of a site while they are decided.
+struct SiteDraft<'a> {
+    site: &'a SiteSupply,
+    /// The pilots that wait and are needed.
+    kept: Vec<PendingPilot>,
+    /// The pilots that wait and are not needed, those first that start first.
+    unneeded: Vec<PendingPilot>,
+    /// The new pilots.
+    new: Vec<NewPilot>,
+    /// The last choice of a shape.
+    choice: Option<ShapeChoice>,
+    /// The number of pilots that the work would need besides.
+    missing: u32,
+}
+
+impl<'a> SiteDraft<'a> {
+    fn new(site: &'a SiteSupply) -> Self {
+        Self {
+            site,
+            kept: Vec::new(),
+            unneeded: site.pending.clone(),
+            new: Vec::new(),
+            choice: None,
+            missing: 0,
+        }
+    }
+
+    /// Lets the pilots that wait take work, and keeps those that get some.
+    fn keep_pending(&mut self, horizons: &mut WorkHorizons) {
+        let mut places = self.site.pending_limit();
+        let site = self.site;
+        let mut takes_work = |pilot: &PendingPilot| {
+            let room = places.min(1);
+            places -= room;
+            let capacity = site.capacity(pilot.shape, pilot.starts_in);
+            horizons.take(capacity, room).0 > 0
+        };
+        (self.kept, self.unneeded) = site.pending.iter().partition(|pilot| takes_work(pilot));
+    }
+
+    /// Adds pilots for the rest of the work, shape after shape.
+    fn add_new(&mut self, horizons: &mut WorkHorizons, work: &PendingWork) {
+        loop {
+            let room = self.site.pending_limit() as usize;
+            let room = room.saturating_sub(self.kept.len() + self.new.len());
+            let room = u32::try_from(room).unwrap_or(u32::MAX);
+            let Some(choice) = ShapeChoice::best(self.site, horizons, room) else {
+                break;
+            };
+            let kind = choice.kind;
+            let supply = &self.site.shapes[kind];
+            let capacity = self.site.capacity(supply.shape, supply.delay());
+            let (count, beyond) = horizons.take(capacity, room);
+            self.missing = beyond;
+            if count == 0 {
+                break;
+            }
+            let times = StaggeredTimes::new(choice.time, self.site.least_time(work, supply));
+            self.new.extend((0..count).map(|at| NewPilot {
+                kind,
+                shape: PilotShape {
+                    time: times.of(at, count),
+                    ..supply.shape
+                },
+            }));
+            self.choice = Some(choice);
+        }
+        self.drop_unused(work);
+    }
+
+    /// Drops the last pilots as long as the others have cores for all tasks that can run at once: in a queue, no new
+    /// pilot overtakes those that wait.
+    fn drop_unused(&mut self, work: &PendingWork) {
+        let fitting = work.waiting.iter().filter(|group| group.is_startable());
+        let fitting = fitting.filter(|group| self.site.fits(group));
+        let width: f64 = fitting.map(TaskGroup::width).sum();
+        let cores = |cores: u32| f64::from(cores);
+        let mut total: f64 = self.kept.iter().map(|pilot| cores(pilot.shape.cores)).sum();
+        total += self
+            .new
+            .iter()
+            .map(|pilot| cores(pilot.shape.cores))
+            .sum::<f64>();
+        while let Some(last) = self
+            .new
+            .last()
+            .filter(|last| total - cores(last.shape.cores) >= width)
+        {
+            total -= cores(last.shape.cores);
+            self.new.pop();
+        }
+        while let Some(last) = self
+            .kept
+            .last()
+            .filter(|last| total - cores(last.shape.cores) >= width)
+        {
+            total -= cores(last.shape.cores);
+            self.unneeded.insert(0, *last);
+            self.kept.pop();
+        }
+        if self.new.is_empty() {
+            self.choice = None;
+        }
+    }
+
+    /// Returns the demand, with the pilots of the base and a place that is kept.
+    fn demand(mut self, work: &PendingWork, now: Instant) -> SiteDemand {
+        let site = self.site;
+        let targets = self.n_pending();
         let base = site.base_pending();
-        let least_time = site.least_time(work);
-        let keeps_place = targets == 0 && least_time.is_some() && !site.pending.is_empty();
+        let is_usable = |pilot: &&PendingPilot| site.holds_some(work, pilot.shape);
+        let keeps_place = targets == 0 && site.pending.iter().any(|pilot| is_usable(&pilot));
         let spare = u32::from(keeps_place).min(site.pending_limit());
         let mut reason = match base > targets && !site.is_paused {
             true => DemandReason::Base { pilots: site.base },
-            false => site.reason(work, targets, missing),
+            false => site.reason(work, targets, self.missing),
         };
         if reason == DemandReason::Covered && spare > 0 {
             reason = DemandReason::Spare;
         }
+        let target = targets.max(base).max(spare);
+        while self.n_pending() < target && !self.unneeded.is_empty() {
+            let useful = self.unneeded.iter().position(|pilot| is_usable(&pilot));
+            self.kept.push(self.unneeded.remove(useful.unwrap_or(0)));
+        }
+        while self.n_pending() < target {
+            let shape = site.shapes[0].shape;
+            self.new.push(NewPilot { kind: 0, shape });
+        }
         SiteDemand {
-            pending: (!site.is_paused).then_some(targets.max(base).max(spare)),
-            least_time,
+            pending: (!site.is_paused).then(|| self.n_pending()),
+            unneeded: match site.is_paused {
+                true => Vec::new(),
+                false => self.unneeded.iter().map(|pilot| pilot.number).collect(),
+            },
+            new: self.new,
+            released: site.released(work, now),
+            choice: self.choice.filter(|_| site.shapes.len() > 1),
             reason,
         }
-    };
-    answers.map(answer).collect()
+    }
+
+    /// Returns the number of pilots that should wait.
+    fn n_pending(&self) -> u32 {
+        let pending = self.kept.len() + self.new.len();
+        u32::try_from(pending).unwrap_or(u32::MAX)
+    }
 }
 
 impl SiteSupply {
-    /// Returns the time in which a pilot can run tasks.
-    pub fn usable(&self) -> Span {
-        (self.time - ENDING).max(Span::ZERO)
+    /// Returns pilots of a shape that start after `delay`, as they take work.
+    pub(crate) fn capacity(&self, shape: PilotShape, delay: Span) -> PilotCapacity {
+        let usable = shape.usable();
+        PilotCapacity {
+            cores: shape.cores,
+            delay,
+            usable,
+            counted: self.hazard.counted(usable),
+        }
     }
 
-    /// Returns the maximum number of pilots that may wait.
-    fn pending_limit(&self) -> u32 {
-        let room = self.at_most.saturating_sub(self.n_running);
-        room.min(self.queue_at_most.unwrap_or(u32::MAX))
+    /// Returns whether a pilot of some shape holds a task.
+    fn fits(&self, group: &TaskGroup) -> bool {
+        let mut shapes = self.shapes.iter().map(|kind| kind.shape);
+        shapes.any(|shape| group.fits(shape.cores, shape.usable()))
     }
 
-    /// Returns the number of pilots that are to wait without work, too. A pilot that ends before another one could start
-    /// has its successor in the queue by then.
-    fn base_pending(&self) -> u32 {
-        let staying = self.n_running.saturating_sub(self.n_leaving);
-        let missing = self.base.saturating_sub(staying);
-        missing.min(self.pending_limit())
-    }
-
-    /// Returns the time for which a pilot that is submitted now is expected to wait.
-    fn delay(&self) -> Span {
-        self.expected_wait.unwrap_or(Span::ZERO)
-    }
-
-    /// Returns the number of pilots that the tasks that wait can use at once.
-    fn most_used(&self, work: &PendingWork) -> u32 {
-        let fitting = work.waiting.iter().filter(|group| group.is_startable());
-        let fitting = fitting.filter(|group| group.fits(self.cores, self.usable()));
-        let width: f64 = fitting.map(TaskGroup::width).sum();
-        // The conversion saturates.
-        (width / f64::from(self.cores)).ceil() as u32
+    /// Returns whether a task waits that a pilot of this shape holds.
+    fn holds_some(&self, work: &PendingWork, shape: PilotShape) -> bool {
+        let mut startable = work.waiting.iter().filter(|group| group.is_startable());
+        startable.any(|group| group.fits(shape.cores, shape.usable()))
     }
 
     /// Returns the time that a pilot needs for the longest task that waits and fits into one.
-    fn least_time(&self, work: &PendingWork) -> Option<Span> {
+    fn least_time(&self, work: &PendingWork, kind: &ShapeSupply) -> Option<Span> {
+        let (cores, usable) = (kind.shape.cores, kind.shape.usable());
         let fitting = work.waiting.iter().filter(|group| group.is_startable());
-        let fitting = fitting.filter(|group| group.fits(self.cores, self.usable()));
+        let fitting = fitting.filter(|group| group.fits(cores, usable));
         fitting.map(|group| group.run_time + ENDING).max()
     }
 
@@ -308,11 +375,11 @@ impl SiteSupply {
         let Some(narrowest) = short.map(|group| group.cores).min() else {
             return DemandReason::TooShort { shortest, usable };
         };
-        if narrowest > self.cores {
-            let cores = self.cores;
+        let cores = self.most_cores();
+        if narrowest > cores {
             return DemandReason::TooNarrow { narrowest, cores };
         }
-        let fitting = || startable().filter(|group| group.fits(self.cores, usable));
+        let fitting = || startable().filter(|group| self.fits(group));
         match (target, missing) {
             (0, 0) => DemandReason::Covered,
             (0, missing) => DemandReason::Full { missing },
@@ -323,168 +390,6 @@ impl SiteSupply {
             },
         }
     }
-}
-
-impl TaskGroup {
-    fn is_startable(&self) -> bool {
-        self.tasks > 0 && self.at_once > 0
-    }
-
-    fn fits(&self, cores: u32, time: Span) -> bool {
-        self.cores <= cores && self.run_time <= time
-    }
-
-    /// Returns the work in core-seconds.
-    fn work(&self) -> f64 {
-        let run_time = self.run_time.max(SHORTEST);
-        f64::from(self.tasks) * f64::from(self.cores) * run_time.as_secs_f64()
-    }
-
-    /// Returns the number of cores that the tasks can use at once.
-    fn width(&self) -> f64 {
-        f64::from(self.tasks.min(self.at_once)) * f64::from(self.cores)
-    }
-}
-
-/// The tasks that have to end within a time, and what no pilot has taken of them.
-struct Horizon {
-    /// The time. None if it has no end.
-    within: Option<Span>,
-    groups: Vec<RemainingGroup>,
-}
-
-/// The part of a group of tasks that no pilot has taken.
-#[derive(Clone, Copy)]
-struct RemainingGroup {
-    group: TaskGroup,
-    /// In core-seconds.
-    work: f64,
-    /// The number of cores that can be used at once.
-    width: f64,
-}
-
-impl Horizon {
-    /// Returns how much of a time that begins after `delay` lies within the horizon.
-    fn cut(&self, delay: Span, time: Span) -> Span {
-        let left = self.within.map(|within| (within - delay).max(Span::ZERO));
-        left.map_or(time, |left| time.min(left))
-    }
-
-    /// Takes work and width off the groups that fit into `cores` and `time`, the longest first.
-    fn take(&mut self, cores: u32, time: Span, mut work: f64, mut width: f64) {
-        for left in &mut self.groups {
-            if left.group.fits(cores, time) {
-                for (left, room) in [(&mut left.work, &mut work), (&mut left.width, &mut width)] {
-                    let taken = left.min(*room);
-                    *left -= taken;
-                    *room -= taken;
-                }
-            }
-        }
-    }
-
-    /// Returns the number of pilots that the remaining work needs, of `cores` cores and `time` each.
-    fn need(&self, cores: u32, time: Span) -> u32 {
-        let fitting = self
-            .groups
-            .iter()
-            .filter(|left| left.group.fits(cores, time));
-        let (mut work, mut width) = (0.0, 0.0);
-        for left in fitting {
-            work += left.work;
-            width += left.width;
-        }
-        let by_work = (work - ROUNDING) / (f64::from(cores) * time.as_secs_f64());
-        let by_width = (width - ROUNDING) / f64::from(cores);
-        let need = by_work.min(by_width);
-        // The conversion saturates.
-        need.ceil().max(0.0) as u32
-    }
-}
-
-/// Returns the horizons of the waiting work, with what the cores that are there leave of it. A
-/// deadline that no pilot outlives, or that a task cannot meet any more, makes no horizon.
-fn horizons(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<Horizon> {
-    let longest = sites.iter().map(SiteSupply::usable).max();
-    let longest = longest.unwrap_or(Span::ZERO);
-    let due = |group: &TaskGroup| {
-        let within = group.deadline?.since(now);
-        (group.run_time <= within).then_some(within)
-    };
-    let mut startable: Vec<TaskGroup> = work.waiting.clone();
-    startable.retain(TaskGroup::is_startable);
-    startable.sort_by(hardest_first);
-    let ends: BTreeSet<Span> = startable.iter().filter_map(due).collect();
-    let ends = ends.into_iter().filter(|within| *within < longest);
-    let ends = ends.map(Some).chain([None]);
-    let horizon = |within: Option<Span>| {
-        let is_in = |group: &&TaskGroup| {
-            within.is_none_or(|within| due(group).is_some_and(|due| due <= within))
-        };
-        let groups = startable.iter().filter(is_in).map(|group| RemainingGroup {
-            group: *group,
-            work: group.work(),
-            width: group.width(),
-        });
-        let mut horizon = Horizon {
-            within,
-            groups: groups.collect(),
-        };
-        take_by_running(&mut horizon, work, sites, now);
-        horizon
-    };
-    ends.map(horizon).collect()
-}
-
-/// Orders groups by what is hardest to place: the longest first, then the widest.
-fn hardest_first(one: &TaskGroup, other: &TaskGroup) -> Ordering {
-    let key = |group: &TaskGroup| (group.run_time, group.cores);
-    key(other).cmp(&key(one))
-}
-
-/// Takes off what the idle cores and the pilots that run can do, those that end soonest first.
-fn take_by_running(horizon: &mut Horizon, work: &PendingWork, sites: &[SiteSupply], now: Instant) {
-    let elsewhere = f64::from(work.idle_elsewhere);
-    horizon.take(u32::MAX, Span::MAX, 0.0, elsewhere);
-    let mut busy: f64 = work.running.iter().map(TaskGroup::work).sum();
-    let pilots = sites.iter().flat_map(|site| {
-        let pilots = site.running.iter();
-        pilots.map(|pilot| (pilot.ends_at, site.cores, pilot.idle_cores))
-    });
-    let mut pilots: Vec<_> = pilots.collect();
-    pilots.sort_unstable();
-    for (ends_at, cores, idle) in pilots {
-        let time = horizon.cut(Span::ZERO, (ends_at.since(now) - ENDING).max(Span::ZERO));
-        let room = f64::from(cores) * time.as_secs_f64();
-        let used = busy.min(room * f64::from(cores.saturating_sub(idle)) / f64::from(cores));
-        busy -= used;
-        horizon.take(cores, time, room - used, f64::from(idle));
-    }
-}
-
-/// Lets at most `room` pilots of a site that start after `delay` take work off all horizons. Returns their number, and
-/// the number of pilots that the work would need beyond `room`.
-fn take(horizons: &mut [Horizon], site: &SiteSupply, (delay, room): (Span, u32)) -> (u32, u32) {
-    let usable = site.usable();
-    let needs = horizons
-        .iter()
-        .map(|horizon| horizon.need(site.cores, horizon.cut(delay, usable)));
-    let need = needs.max().unwrap_or(0);
-    let count = need.min(room);
-    for horizon in horizons {
-        let time = horizon.cut(delay, usable);
-        // Pilots that are enough leave nothing, also of tasks that may not all run at once.
-        let cores = match count == need {
-            true => f64::INFINITY,
-            false => f64::from(count) * f64::from(site.cores),
-        };
-        let work = match time > Span::ZERO {
-            true => cores * time.as_secs_f64(),
-            false => 0.0,
-        };
-        horizon.take(site.cores, time, work, cores);
-    }
-    (count, need - count)
 }
 
 #[cfg(test)]

@@ -4,22 +4,39 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `demand` | from the work that waits to the number of pilots at each site |
+//! | `work` | the tasks of a service that wait and run |
+//! | `supply` | a site: its pilots, and the shapes in which it takes more |
+//! | `shape` | the size and the time of a pilot |
+//! | `demand` | from the work that waits to the pilots at each site |
 //! | `acquisition` | the policies to compare with, by name: one table |
 //! | `idle_limit` | when a pilot without tasks leaves |
+//! | `horizon` | the work by its deadlines, and what pilots take of it |
+//! | `choice` | the shape whose pilots do the work soonest, for the fewest core-seconds |
+//! | `release` | the idle pilots that are to leave |
 //! | `waits` | how long pilots wait in the queue of a site |
+//! | `hazard` | how often an engine ends pilots before their time |
 //! | `stagger` | time limits by which pilots do not end together |
 
 mod acquisition;
+mod choice;
 mod demand;
+mod hazard;
+mod horizon;
 mod idle_limit;
+mod release;
+mod shape;
 mod stagger;
+mod supply;
 mod waits;
+mod work;
 
 pub use acquisition::{ACQUISITION_POLICIES, AcquisitionPolicy};
-pub use demand::{
-    DemandReason, PendingWork, RunningPilot, SiteDemand, SiteSupply, TaskGroup, pilot_demand,
-};
+pub use choice::ShapeChoice;
+pub use demand::{DemandReason, NewPilot, SiteDemand, pilot_demand};
+pub use hazard::PilotHazard;
 pub use idle_limit::IdleLimit;
+pub use shape::PilotShape;
 pub use stagger::StaggeredTimes;
+pub use supply::{PendingPilot, PilotIdleness, RunningPilot, ShapeSupply, SiteSupply};
 pub use waits::{PilotWait, PilotWaits};
+pub use work::{PendingWork, TaskGroup};

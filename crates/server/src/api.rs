@@ -10,7 +10,7 @@
 //! | `repeat` | requests with a key, which their clients may send again |
 //! | `worker_upgrade`, `terminal_upgrade` | connections of workers, and to the terminal of a session |
 //! | [`state`] | the state that handlers share |
-//! | `submission`, `resubmit`, `jobs`, `job_list`, `actions`, `status`, `signal`, `steps`, `alter`, `batch`, `drain`, `grant`, `learn`, `tokens`, `window`, `sse`, `metrics`, `usage`, `what_if`, `export`, `prune`, `outputs` | the handlers |
+//! | `submission`, `resubmit`, `jobs`, `job_list`, `actions`, `status`, `signal`, `steps`, `alter`, `batch`, `drain`, `worker_release`, `grant`, `learn`, `tokens`, `window`, `sse`, `metrics`, `usage`, `what_if`, `export`, `prune`, `outputs` | the handlers |
 
 mod actions;
 mod alter;
@@ -54,4 +54,5 @@ mod usage;
 mod what_if;
 mod window;
 mod worker_ends;
+mod worker_release;
 mod worker_upgrade;

@@ -25,7 +25,7 @@ use crate::service_address::{ServiceAddress, TokenIssuer};
 use crate::settings::SiteSettings;
 use crate::shell::EngineShell;
 use crate::usage::core_seconds;
-use tollgate_provisioning::StaggeredTimes;
+use tollgate_provisioning::{NewPilot, PilotShape};
 
 /// The pauses after which a query is repeated if the engine is out of reach.
 const QUERY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
@@ -165,8 +165,7 @@ impl SiteControl {
             stopped: None,
             plan,
         };
-        let times = StaggeredTimes::equal(self.settings.time());
-        outcome.stopped = self.carry_out(&mut outcome, &times, service, tokens).err();
+        outcome.stopped = self.carry_out(&mut outcome, &[], service, tokens).err();
         Ok(outcome)
     }
 
@@ -183,9 +182,9 @@ impl SiteControl {
         for number in (self.state.next_number..).take(plan.submit as usize) {
             let token_file = service.needs_token.then(|| self.local_token(number));
             let token_file = token_file.as_ref().map(|file| file.to_string_lossy());
-            let time = self.settings.time();
-            let text = self.script(number, time, service, token_file.as_deref());
-            let command = self.dialect.submit(&self.job(number, time, text.clone()));
+            let form = self.form(self.usual_pilot());
+            let text = self.script(number, form, service, token_file.as_deref());
+            let command = self.dialect.submit(&self.job(number, form, text.clone()));
             commands.push(self.shell.describe(&command));
             script.get_or_insert(text);
         }
@@ -248,9 +247,14 @@ impl SiteControl {
         let Some(hours) = self.settings.core_hours else {
             return u32::MAX;
         };
-        let pilot = core_seconds(self.settings.time(), self.settings.cores).max(1);
+        let of_shape = |shape: PilotShape| core_seconds(shape.time, shape.cores);
+        let kinds = self.settings.kinds();
+        let pilot = kinds.iter().map(|form| of_shape(form.shape)).max();
+        let pilot = pilot.unwrap_or(0).max(1);
         let live = self.state.pilots.iter().filter(|pilot| pilot.is_live());
-        let bound = pilot.saturating_mul(live.count() as u64);
+        let bound: u64 = live
+            .map(|pilot| of_shape(pilot.shape(&self.settings)))
+            .sum();
         let spent = self.state.usage.core_s.saturating_add(bound);
         let left = hours.saturating_mul(3600).saturating_sub(spent) / pilot;
         u32::try_from(left).unwrap_or(u32::MAX)
@@ -265,10 +269,12 @@ impl SiteControl {
         self.settings.submit_at_most.saturating_sub(lately)
     }
 
+    /// Cancels and submits what the outcome's plan says: pilots as in `new`, more of them as the last one there, and without
+    /// any those of the site's first shape.
     fn carry_out(
         &mut self,
         outcome: &mut ScaleOutcome,
-        times: &StaggeredTimes,
+        new: &[NewPilot],
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<(), SiteError> {
@@ -291,8 +297,9 @@ impl SiteControl {
         }
         let n_pilots = outcome.plan.submit;
         for at in 0..n_pilots {
-            let time = times.of(at, n_pilots);
-            outcome.submitted.push(self.submit(time, service, tokens)?);
+            let pilot = new.get(at as usize).or(new.last());
+            let pilot = pilot.copied().unwrap_or_else(|| self.usual_pilot());
+            outcome.submitted.push(self.submit(pilot, service, tokens)?);
         }
         Ok(())
     }

@@ -11,12 +11,13 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use tollgate_host::replace_private;
 use tollgate_model::{Instant, Span};
-use tollgate_provisioning::PilotWaits;
+use tollgate_provisioning::{PilotHazard, PilotWaits};
 
 use crate::error::SiteError;
 use crate::keep::KeepRecord;
 use crate::pace::QueueQueries;
 use crate::pilot::PilotRecord;
+use crate::shape_setting::ShapeSetting;
 use crate::usage::SiteUsage;
 
 /// The file with the pilots.
@@ -30,6 +31,8 @@ const MAX_LOG: u64 = 1 << 20;
 /// How long another command's lock is waited for, and the pause between two attempts.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// The number of waits of pilots of one kind below which those of others count, too.
+const FEW_WAITS: usize = 10;
 /// The number of pilots that are over and are kept, for their waits.
 const KEPT_ENDED: usize = 50;
 
@@ -84,6 +87,26 @@ impl SiteState {
     pub fn pilot_waits(&self, now: Instant) -> PilotWaits {
         let latest_first = self.pilots.iter().rev();
         PilotWaits::new(latest_first.filter_map(|pilot| pilot.wait(now)))
+    }
+
+    /// Returns how long pilots of one kind wait, as of `now`. While they are few, the latest ones of other kinds count, too.
+    pub fn waits_of_kind(&self, kind: Option<ShapeSetting>, now: Instant) -> PilotWaits {
+        let latest_first = || self.pilots.iter().rev();
+        let own = latest_first().filter(|pilot| pilot.kind == kind);
+        let own: Vec<_> = own.filter_map(|pilot| pilot.wait(now)).collect();
+        let others = latest_first().filter(|pilot| pilot.kind != kind);
+        let others = others.filter_map(|pilot| pilot.wait(now));
+        let n_others = FEW_WAITS.saturating_sub(own.len());
+        PilotWaits::new(own.into_iter().chain(others.take(n_others)))
+    }
+
+    /// Returns how often the engine ended pilots of the site before their time, as of `now`.
+    pub fn preemptions(&self, now: Instant) -> PilotHazard {
+        let ran = self.pilots.iter().filter_map(|pilot| pilot.ran(now));
+        PilotHazard {
+            preemptions: self.pilots.iter().map(PilotRecord::preemptions).sum(),
+            exposed: ran.fold(Span::ZERO, |sum, ran| sum + ran),
+        }
     }
 
     fn forget_old(&mut self) {

@@ -28,6 +28,8 @@ pub struct SiteKeeper<'a, S> {
     pub keeps_base: bool,
     /// The policy by which pilots are acquired.
     pub acquisition: &'static AcquisitionPolicy,
+    /// Whether idle pilots that no work needs are released. Else they leave by their own idle time.
+    pub releases_idle: bool,
 }
 
 /// A decision about a site, and what was done.
@@ -123,6 +125,12 @@ impl<S: PilotService> SiteKeeper<'_, S> {
         let carried_out = for_sites(&decided, |((settings, _), demand)| {
             let mut site = self.open(settings)?;
             let outcome = self.service.follow(&mut site, demand)?;
+            if self.releases_idle {
+                let released = site.release(&demand.released)?;
+                if !released.is_empty() {
+                    self.service.release(&released)?;
+                }
+            }
             let decision = KeeperDecision::new(&site, demand, &outcome);
             Ok::<_, S::Error>((decision, outcome.stopped))
         });
@@ -177,7 +185,10 @@ impl<S: PilotService> SiteKeeper<'_, S> {
         Ok(self.with_base(settings, site.supply(&worker_of)))
     }
 
-    fn with_base(&self, settings: &SiteSettings, supply: SiteSupply) -> SiteSupply {
+    fn with_base(&self, settings: &SiteSettings, mut supply: SiteSupply) -> SiteSupply {
+        if !self.service.takes_shapes() {
+            supply.shapes.truncate(1);
+        }
         let base = if self.keeps_base { settings.pilots } else { 0 };
         SiteSupply { base, ..supply }
     }
@@ -332,6 +343,14 @@ mod tests {
 
         fn report_moved_ends(&self, _: &NoWork, _: &SiteControl) {}
 
+        fn takes_shapes(&self) -> bool {
+            true
+        }
+
+        fn release(&self, _: &[String]) -> Result<(), SiteError> {
+            Err(SiteError::NoSites)
+        }
+
         fn follow(&self, _: &mut SiteControl, _: &SiteDemand) -> Result<ScaleOutcome, SiteError> {
             Err(SiteError::NoSites)
         }
@@ -345,6 +364,7 @@ mod tests {
             program: "tollgate",
             keeps_base: false,
             acquisition: AcquisitionPolicy::DEFAULT,
+            releases_idle: true,
         };
         let mut errors = Vec::new();
         let end = keeper.keep(Duration::ZERO, &|| Ok(Vec::new()), &mut |news| {

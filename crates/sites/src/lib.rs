@@ -16,9 +16,10 @@
 //! | [`work`](PilotService) | the service that pilots join, as sites need it |
 //! | [`ending`](end_pilots) | the end of a site's pilots |
 //! | [`pace`](QueueQueries) | when the queue is looked at |
-//! | [`usage`](SiteUsage) | what the pilots have used |
+//! | [`usage`](SiteUsage), [`pilot_use`](PilotUse) | what the pilots of a site have used, and each of them |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
+//! | [`shape_setting`](ShapeSetting) | the shapes of pilots, as users write them |
 //! | [`pilot`](PilotRecord) | a pilot as it was last seen |
 //! | [`script`](PilotScript) | the script of a pilot |
 //! | [`probe`](SiteProbe), [`node_size`](NodeSize) | a job that says what works at a site, and the largest pilot there |
@@ -42,11 +43,13 @@ mod node_size;
 mod pace;
 mod pilot;
 mod pilot_counts;
+mod pilot_use;
 mod plan;
 mod probe;
 mod script;
 mod service_address;
 mod settings;
+mod shape_setting;
 mod shell;
 mod sites_file;
 mod usage;
@@ -63,13 +66,15 @@ pub use node_size::NodeSize;
 pub use pace::QueueQueries;
 pub use pilot::{PilotPhase, PilotRecord};
 pub use pilot_counts::PilotCounts;
+pub use pilot_use::PilotUse;
 pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
 pub use script::{EXECUTION_NODE_ARG, PilotScript};
 pub use service_address::{PilotBody, PilotToken, ServiceAddress, TokenIssuer};
-pub use settings::SiteSettings;
+pub use settings::{PilotForm, SiteSettings};
+pub use shape_setting::{InvalidShape, ShapeSetting};
 pub use sites_file::{SITES_FILE, SITES_VARIABLE, SitesFile, state_dir, user_dir};
-pub use usage::SiteUsage;
+pub use usage::{IdleParts, SiteUsage};
 pub use work::{PilotService, PilotWork, for_sites};
 
 pub use shell::{

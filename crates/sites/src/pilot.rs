@@ -2,11 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tollgate_batch::{BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport};
+use tollgate_batch::{BatchJobId, BatchJobName, BatchJobPhase, BatchJobReport, is_early_end};
 use tollgate_model::{Instant, Span};
-use tollgate_provisioning::PilotWait;
+use tollgate_provisioning::{PilotIdleness, PilotShape, PilotWait};
 
 use crate::journal::has_passed;
+use crate::pilot_use::PilotUse;
+use crate::settings::SiteSettings;
+use crate::shape_setting::ShapeSetting;
 
 /// The time after which a pilot that was offered to the engine, and that the engine does not know,
 /// was never submitted: longer than the longest command.
@@ -32,6 +35,21 @@ pub struct PilotRecord {
     /// Its time limit. None if it is that of the site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Span>,
+    /// Its shape. None if the site has one, or it is the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ShapeSetting>,
+    /// The number of times that the engine put it back into its queue while it ran.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub requeues: u32,
+    /// The number of its cores. None if it is that of the site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u32>,
+    /// The use of its cores so far.
+    #[serde(default)]
+    pub usage: PilotUse,
+    /// The instant at which it was last asked to leave because no work needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_at: Option<Instant>,
     /// The instant of its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Instant>,
@@ -82,6 +100,10 @@ pub enum PilotPhase {
     Over,
 }
 
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 impl PilotPhase {
     /// Returns the word for the phase.
     pub const fn name(self) -> &'static str {
@@ -104,6 +126,11 @@ impl PilotRecord {
             offered_at: now,
             id: None,
             time: None,
+            kind: None,
+            requeues: 0,
+            cores: None,
+            usage: PilotUse::NONE,
+            released_at: None,
             expected_start: None,
             started_at: None,
             ends_at: None,
@@ -169,6 +196,38 @@ impl PilotRecord {
         now.since(self.offered_at).max(Span::ZERO)
     }
 
+    /// Returns its cores and its time limit.
+    pub fn shape(&self, site: &SiteSettings) -> PilotShape {
+        PilotShape {
+            cores: self.cores.unwrap_or(site.cores),
+            time: self.time.unwrap_or(site.time()),
+        }
+    }
+
+    /// Returns how often the engine ended it before its time: it was not cancelled, did not leave by itself, and was not
+    /// at the end of its time limit.
+    pub fn preemptions(&self) -> u32 {
+        let is_ended = !self.is_live() && self.started_at.is_some() && self.cancelled_at.is_none();
+        self.requeues + u32::from(is_ended && is_early_end(&self.reason))
+    }
+
+    /// Returns for how long it ran, until `now` if it still does. None if it never started.
+    pub fn ran(&self, now: Instant) -> Option<Span> {
+        let started = self.started_at?;
+        let gone = self.gone_at.unwrap_or(now);
+        // Until it ends, a pilot has the end of its time limit.
+        let ended = self.ends_at.map_or(gone, |ends| ends.min(gone));
+        Some(ended.since(started).max(Span::ZERO))
+    }
+
+    /// Returns for how long it has run nothing, if it is idle.
+    pub fn idleness(&self, cores: u32, now: Instant) -> Option<PilotIdleness> {
+        Some(PilotIdleness {
+            idle: now.since(self.usage.idle_since?).max(Span::ZERO),
+            busy: Span::from_secs_f64(self.usage.busy_core_s as f64 / f64::from(cores.max(1))),
+        })
+    }
+
     /// Returns the end of its time limit, if it runs: that of the engine, else by its own limit or the site's.
     pub fn ends_within(&self, time_of_site: Span) -> Option<Instant> {
         let runs = self.phase == PilotPhase::Runs;
@@ -181,6 +240,8 @@ impl PilotRecord {
     /// Takes on what the engine reports.
     pub fn update(&mut self, report: &BatchJobReport) {
         self.id = Some(report.id);
+        let is_back = self.phase == PilotPhase::Runs && report.phase == BatchJobPhase::Waits;
+        self.requeues += u32::from(is_back);
         self.phase = match report.phase {
             BatchJobPhase::Waits => PilotPhase::Waits,
             // A stuck pilot is cancelled; until then it is one that waits.

@@ -66,20 +66,41 @@ impl ScalePlan {
 }
 
 impl ScalePlan {
-    /// Returns the plan for a number of pilots that should wait, whichever run. Cancels waiting pilots
-    /// only. The limits are those of [`Self::new`].
+    /// Returns the plan for a number of pilots that should wait besides those that are not needed, whichever run.
+    /// Cancels waiting pilots only, those that are not needed first. The limits are those of [`Self::new`].
     pub fn for_pending(
         pilots: &[PilotRecord],
-        pending: u32,
+        (pending, unneeded): (u32, &[u32]),
         at_most: u32,
         queue_at_most: Option<u32>,
     ) -> Self {
+        let is_unneeded = |pilot: &&PilotRecord| {
+            let is_named = unneeded.contains(&pilot.number);
+            is_named && pilot.counts() && pilot.phase == PilotPhase::Waits
+        };
         let running = pilots
             .iter()
             .filter(|pilot| pilot.counts() && !pilot.is_pending());
         let running = u32::try_from(running.count()).unwrap_or(u32::MAX);
+        let mut surplus: Vec<u32> = pilots
+            .iter()
+            .filter(is_unneeded)
+            .map(|it| it.number)
+            .collect();
+        surplus.reverse();
+        let n_surplus = u32::try_from(surplus.len()).unwrap_or(u32::MAX);
+        let needed: Vec<PilotRecord> = pilots
+            .iter()
+            .filter(|it| !is_unneeded(it))
+            .cloned()
+            .collect();
         let target = running.saturating_add(pending);
-        Self::keeping_running(pilots, target, at_most, queue_at_most)
+        // Until they are gone, they have places of the site.
+        let at_most = at_most.saturating_sub(n_surplus);
+        let queue_at_most = queue_at_most.map(|most| most.saturating_sub(n_surplus));
+        let mut plan = Self::keeping_running(&needed, target, at_most, queue_at_most);
+        plan.cancel.splice(0..0, surplus);
+        plan
     }
 
     /// Returns the plan of [`Self::new`] without the cancellations of pilots that run.
@@ -165,12 +186,12 @@ mod tests {
     #[test]
     fn running_pilots_are_not_cancelled_for_fewer_pending_ones() {
         let pilots = pilots(&[Runs, Waits, Runs, Waits]);
-        let plan = ScalePlan::for_pending(&pilots, 1, 100, None);
+        let plan = ScalePlan::for_pending(&pilots, (1, &[]), 100, None);
         assert_eq!((plan.submit, plan.cancel), (0, vec![4]));
         // The maximum was lowered below the number that runs.
-        let plan = ScalePlan::for_pending(&pilots, 0, 1, None);
+        let plan = ScalePlan::for_pending(&pilots, (0, &[]), 1, None);
         assert_eq!((plan.submit, plan.cancel), (0, vec![4, 2]));
-        let plan = ScalePlan::for_pending(&pilots, 3, 100, None);
+        let plan = ScalePlan::for_pending(&pilots, (3, &[]), 100, None);
         assert_eq!((plan.submit, plan.cancel), (1, vec![]));
     }
 

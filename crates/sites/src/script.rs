@@ -6,7 +6,7 @@ use tollgate_batch::{EngineKind, shell};
 use tollgate_model::Span;
 
 use crate::service_address::{PilotBody, ServiceAddress};
-use crate::settings::SiteSettings;
+use crate::settings::{PilotForm, SiteSettings};
 
 /// The hidden argument with which the program becomes an execution daemon of another scheduler.
 pub const EXECUTION_NODE_ARG: &str = "__execution-node";
@@ -18,8 +18,8 @@ pub struct PilotScript<'a> {
     pub site: &'a SiteSettings,
     /// The number of the pilot.
     pub number: u32,
-    /// Its time limit.
-    pub time: Span,
+    /// Its size and its time limit.
+    pub form: PilotForm,
     /// The service that the pilot joins.
     pub service: &'a ServiceAddress,
     /// The file with the pilot's token, as the node sees it. None if the service needs no token.
@@ -86,18 +86,26 @@ impl PilotScript<'_> {
         let mut option = |name: &str, value: &str| {
             words.extend([name.to_owned(), value.to_owned()]);
         };
-        option("--until", &until(site.engine, self.time));
+        option("--until", &until(site.engine, self.form.shape.time));
         option("--idle", &format!("{}s", site.idle_s));
         option("--site", &site.name);
         option("--number", &self.number.to_string());
-        option("--cores", &site.cores.to_string());
-        if let Some(memory) = site.memory_mib.or(site.node_memory_mib) {
+        option("--cores", &self.form.shape.cores.to_string());
+        if let Some(memory) = self.memory_mib() {
             option("--memory-mib", &memory.to_string());
         }
         if let Some(file) = self.token_file {
             option("--ticket", file);
         }
         words
+    }
+
+    /// Returns the memory that the pilot offers at most. A part of a node offers what the engine gives it, unless the
+    /// user asks for some.
+    fn memory_mib(&self) -> Option<u64> {
+        let takes_node = self.form.is_whole || self.site.shapes.is_empty();
+        let of_node = self.site.node_memory_mib.filter(|_| takes_node);
+        self.form.memory_mib.or(of_node)
     }
 
     fn worker_words(&self) -> Vec<String> {
@@ -107,7 +115,7 @@ impl PilotScript<'_> {
             words.extend([name.to_owned(), value.to_owned()]);
         };
         option("worker", "--pilot");
-        option("--until", &until(site.engine, self.time));
+        option("--until", &until(site.engine, self.form.shape.time));
         option("--idle", &format!("{}s", site.idle_s));
         option("--site", &site.name);
         option("--name", &self.worker_name());
@@ -118,8 +126,8 @@ impl PilotScript<'_> {
         if let Some(fingerprint) = &self.service.fingerprint {
             option("--fingerprint", fingerprint);
         }
-        option("--nodes", &site.cores.to_string());
-        if let Some(memory) = site.memory_mib.or(site.node_memory_mib) {
+        option("--nodes", &self.form.shape.cores.to_string());
+        if let Some(memory) = self.memory_mib() {
             option("--memory", &format!("{memory}M"));
         }
         words.push("--discard".to_owned());
@@ -215,7 +223,7 @@ mod tests {
         let script = PilotScript {
             site,
             number: 3,
-            time: site.time(),
+            form: site.kinds()[0],
             service: &service,
             token_file: Some("/home/a b/token"),
             live: vec![2, 3],
@@ -282,7 +290,7 @@ mod tests {
         let script = PilotScript {
             site: &site,
             number: 3,
-            time: site.time(),
+            form: site.kinds()[0],
             service: &ServiceAddress::execution_daemons(),
             token_file: Some("/home/a/3.token"),
             live: vec![3],

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use tollgate_batch::{EngineKind, PassedArguments};
 use tollgate_model::{Bytes, Span};
 
+use tollgate_provisioning::PilotShape;
+
 use crate::error::SiteError;
+use crate::shape_setting::ShapeSetting;
 
 /// The maximum number of pilots of a site, unless the user sets another.
 const DEFAULT_AT_MOST: u32 = 100;
@@ -19,6 +22,8 @@ const DEFAULT_QUERY_PAUSE_S: u64 = 60;
 /// The maximum number of pilots that are submitted within an hour, unless the user sets another: two for each
 /// of the default maximum. It stops what no other rule has thought of.
 const DEFAULT_HOURLY: u32 = 200;
+/// The part of a pilot's time, in per cent, that it may be without a task, unless the user sets another.
+const DEFAULT_IDLE_PERCENT: u8 = 10;
 /// The maximum length of a site's name. Names of jobs contain it.
 const MAX_NAME: usize = 32;
 /// The longest time limit of a pilot: a year.
@@ -53,12 +58,22 @@ pub struct SiteSettings {
     /// memory of its node, and offers no more than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_memory_mib: Option<u64>,
+    /// The number of cores of the largest node, for pilots of whole nodes. None if no shape is a whole node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_cores: Option<u32>,
     /// The time limit of a pilot in seconds.
     #[serde(default = "default_time")]
     pub time_s: u64,
+    /// The shapes among which the demand chooses. Empty if there is one, of [`Self::cores`] and [`Self::time_s`]. Else
+    /// the time is that of whole nodes, and the number of cores the one that [`Self::memory_mib`] is for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shapes: Vec<ShapeSetting>,
     /// The time without jobs after which a pilot leaves, in seconds.
     #[serde(default = "default_idle")]
     pub idle_s: u64,
+    /// The part of a pilot's time, in per cent, that it may be without a task before it is released; at most 100.
+    #[serde(default = "default_idle_percent")]
+    pub idle_percent: u8,
     /// The maximum number of pilots that wait or run.
     #[serde(default = "default_at_most")]
     pub at_most: u32,
@@ -122,6 +137,10 @@ const fn default_idle() -> u64 {
     DEFAULT_IDLE_S
 }
 
+const fn default_idle_percent() -> u8 {
+    DEFAULT_IDLE_PERCENT
+}
+
 const fn default_at_most() -> u32 {
     DEFAULT_AT_MOST
 }
@@ -146,8 +165,11 @@ impl SiteSettings {
             cores: 1,
             memory_mib: None,
             node_memory_mib: None,
+            node_cores: None,
             time_s: DEFAULT_TIME_S,
+            shapes: Vec::new(),
             idle_s: DEFAULT_IDLE_S,
+            idle_percent: DEFAULT_IDLE_PERCENT,
             at_most: DEFAULT_AT_MOST,
             submit_at_most: DEFAULT_HOURLY,
             core_hours: None,
@@ -187,6 +209,47 @@ impl SiteSettings {
     pub fn memory(&self) -> Option<Bytes> {
         let kibibytes = self.memory_mib?.saturating_mul(1024);
         Some(Bytes::from_kibibytes(kibibytes))
+    }
+
+    /// Returns the shapes of pilots; at least one.
+    pub fn kinds(&self) -> Vec<PilotForm> {
+        if self.shapes.is_empty() {
+            return vec![PilotForm {
+                shape: PilotShape {
+                    cores: self.cores,
+                    time: self.time(),
+                },
+                memory_mib: self.memory_mib,
+                is_whole: false,
+            }];
+        }
+        let forms = self.shapes.iter().map(|&shape| self.form(shape));
+        forms.collect()
+    }
+
+    fn form(&self, shape: ShapeSetting) -> PilotForm {
+        match shape {
+            ShapeSetting::Part { cores, time_s } => PilotForm {
+                shape: PilotShape {
+                    cores,
+                    time: Span::from_secs(i64::try_from(time_s).unwrap_or(i64::MAX)),
+                },
+                // The user gives the memory of the first shape; that of the others is in proportion.
+                memory_mib: self.memory_mib.map(|memory| {
+                    let share = memory.saturating_mul(u64::from(cores));
+                    share.div_ceil(u64::from(self.cores.max(1)))
+                }),
+                is_whole: false,
+            },
+            ShapeSetting::WholeNode => PilotForm {
+                shape: PilotShape {
+                    cores: self.node_cores.unwrap_or(1),
+                    time: self.time(),
+                },
+                memory_mib: None,
+                is_whole: true,
+            },
+        }
     }
 
     /// Checks the settings.
@@ -237,6 +300,19 @@ impl SiteSettings {
         if self.idle_s == 0 {
             return wrong("idle_s", "at least 1", &self.idle_s);
         }
+        if self.idle_percent > 100 {
+            return wrong("idle_percent", "at most 100", &self.idle_percent);
+        }
+        if self.shapes.contains(&ShapeSetting::WholeNode)
+            && self.node_cores.is_none_or(|it| it == 0)
+        {
+            return wrong("shapes", "node_cores for `whole`", &"none");
+        }
+        for kind in self.kinds() {
+            if !(60..=MAX_TIME_S).contains(&(kind.shape.time.as_micros() as u64 / 1_000_000)) {
+                return wrong("shapes", "times of a minute to a year", &kind.shape);
+            }
+        }
         if let Some(host) = &self.via
             && (host.is_empty() || host.starts_with('-'))
         {
@@ -260,6 +336,17 @@ impl SiteSettings {
         }
         Ok(())
     }
+}
+
+/// The resources that a pilot of a site gets from the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PilotForm {
+    /// Its cores and its time limit.
+    pub shape: PilotShape,
+    /// Its memory in MiB. None leaves it to the engine, or is all of a whole node.
+    pub memory_mib: Option<u64>,
+    /// Whether it takes a whole node, which no other job shares.
+    pub is_whole: bool,
 }
 
 /// Returns whether a shell takes a text as the name of a variable.
@@ -301,6 +388,20 @@ mod tests {
                     ..site()
                 },
                 "time_s",
+            ),
+            (
+                SiteSettings {
+                    shapes: vec![ShapeSetting::WholeNode],
+                    ..site()
+                },
+                "shapes",
+            ),
+            (
+                SiteSettings {
+                    shapes: vec!["1x59s".parse().expect("a shape")],
+                    ..site()
+                },
+                "shapes",
             ),
             (
                 SiteSettings {

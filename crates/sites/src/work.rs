@@ -42,6 +42,15 @@ pub trait PilotService: Sync {
     /// learns them by the next look.
     fn report_moved_ends(&self, work: &Self::Work, site: &SiteControl);
 
+    /// Returns whether pilots may have any of a site's shapes. Else they have the first one.
+    fn takes_shapes(&self) -> bool;
+
+    /// Asks workers of pilots that run nothing to leave, by their names. One that has a task by then stays.
+    ///
+    /// # Errors
+    /// If the service does not answer.
+    fn release(&self, workers: &[String]) -> Result<(), Self::Error>;
+
     /// Submits and cancels pilots at a site, with tokens of the service.
     ///
     /// # Errors

@@ -2,13 +2,41 @@
 
 use tollgate_engine::Engine;
 use tollgate_gate::{Gate, WorkerId};
+use tollgate_model::Instant;
 use tollgate_service::{LOCAL_WORKER, ServiceCommand};
 
 use crate::departure::{LeaveAnswer, LeaveNotice};
 use crate::pool::WorkerPool;
 use crate::protocol::ServerMessage;
 
+/// The reason that a released worker gets.
+const RELEASED: &str = "it runs nothing, and no work needs it";
+
 impl<E: Engine> WorkerPool<E> {
+    /// Asks the pilots of this name to leave that are connected and on whose nodes no job is. A job that comes there
+    /// before the pilot has drained its nodes is still run. Returns whether a pilot was asked.
+    pub fn release(&mut self, gate: &Gate, now: Instant, name: &str) -> bool {
+        let view = gate.view(now);
+        let idle = self.workers.iter().filter(|(worker, entry)| {
+            let is_staying =
+                entry.connection.is_some() && entry.notice.is_none() && !entry.is_leaving;
+            let is_named = self
+                .registry
+                .get(**worker)
+                .is_some_and(|known| known.name == name && known.pilot_of.is_some());
+            let live = gate
+                .worker(**worker)
+                .filter(|live| live.up && !live.drained);
+            let is_idle = live.is_some_and(|live| view.n_idle_in(live.nodes) == live.nodes.len);
+            is_staying && is_named && is_idle
+        });
+        let idle: Vec<WorkerId> = idle.map(|(&worker, _)| worker).collect();
+        for &worker in &idle {
+            self.send(worker, ServerMessage::Retire(RELEASED.to_owned()));
+        }
+        !idle.is_empty()
+    }
+
     pub(crate) fn on_notice(&mut self, worker: WorkerId, notice: LeaveNotice) {
         if let Some(entry) = self.workers.get_mut(&worker) {
             entry.notice = Some(notice);

@@ -42,6 +42,21 @@ pub struct MovedEnds {
     pub workers: Vec<String>,
 }
 
+/// Workers that are to leave if they run nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerRelease {
+    /// Their names.
+    pub workers: Vec<String>,
+}
+
+/// The workers that were asked to leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReleasedWorkers {
+    /// Their names. A worker that runs a task, or is no pilot, is not among them.
+    pub workers: Vec<String>,
+}
+
 /// The nodes and workers of the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeList {

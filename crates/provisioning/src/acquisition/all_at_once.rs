@@ -2,8 +2,10 @@
 
 use tollgate_model::Instant;
 
-use super::{AcquisitionPolicy, fits, pending_limit, with_pending};
-use crate::demand::{PendingWork, SiteDemand, SiteSupply};
+use super::{AcquisitionPolicy, first_shape, fits, with_pending};
+use crate::demand::SiteDemand;
+use crate::supply::SiteSupply;
+use crate::work::PendingWork;
 
 pub(super) const POLICY: AcquisitionPolicy = AcquisitionPolicy {
     name: "all-at-once",
@@ -36,14 +38,14 @@ pub(super) fn pilots_for_all(work: &PendingWork, sites: &[SiteSupply]) -> Vec<u3
         }
         while missing > 0 {
             let has_room =
-                |at: &usize| !sites[*at].is_paused && pending[*at] < pending_limit(&sites[*at]);
+                |at: &usize| !sites[*at].is_paused && pending[*at] < sites[*at].pending_limit();
             let waits = |at: usize| pending[at] < sites[at].pending.len() as u32;
             let open = fitting.iter().copied().filter(has_room);
             let Some(at) = open.min_by_key(|&at| (!waits(at), pending[at], at)) else {
                 break;
             };
             pending[at] += 1;
-            free[at] += sites[at].cores;
+            free[at] += first_shape(&sites[at]).cores;
             take(&mut missing, &mut free[at]);
         }
     }

@@ -2,8 +2,10 @@
 
 use tollgate_model::Instant;
 
-use super::{AcquisitionPolicy, pending_limit, with_pending};
-use crate::demand::{DemandReason, PendingWork, SiteDemand, SiteSupply};
+use super::{AcquisitionPolicy, with_pending};
+use crate::demand::{DemandReason, SiteDemand};
+use crate::supply::SiteSupply;
+use crate::work::PendingWork;
 
 pub(super) const POLICY: AcquisitionPolicy = AcquisitionPolicy {
     name: "static",
@@ -13,7 +15,12 @@ pub(super) const POLICY: AcquisitionPolicy = AcquisitionPolicy {
 };
 
 fn demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
-    let mut demands = with_pending(work, sites, now, sites.iter().map(pending_limit));
+    let mut demands = with_pending(
+        work,
+        sites,
+        now,
+        sites.iter().map(SiteSupply::pending_limit),
+    );
     let open = demands.iter_mut().zip(sites);
     for (demand, site) in open.filter(|(_, site)| !site.is_paused) {
         demand.reason = DemandReason::Base {

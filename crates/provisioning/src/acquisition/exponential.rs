@@ -4,7 +4,9 @@ use tollgate_model::Instant;
 
 use super::all_at_once::pilots_for_all;
 use super::{AcquisitionPolicy, with_pending};
-use crate::demand::{PendingWork, SiteDemand, SiteSupply};
+use crate::demand::SiteDemand;
+use crate::supply::SiteSupply;
+use crate::work::PendingWork;
 
 /// The paper doubles the size of each request. Here requests have one size, and the pilots that run are those that earlier
 /// requests brought.

@@ -3,14 +3,15 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::hazard::PilotHazard;
+use crate::supply::RunningPilot;
 
 const NOW: Instant = Instant::from_secs(1_000_000);
 
 /// Returns a site whose pilots have `cores` cores and run tasks for `usable_s` seconds.
 fn site(cores: u32, usable_s: i64) -> SiteSupply {
     SiteSupply {
-        cores,
-        time: Span::from_secs(usable_s) + ENDING,
+        shapes: vec![kind(cores, usable_s, None)],
         at_most: 100,
         queue_at_most: None,
         base: 0,
@@ -18,15 +19,36 @@ fn site(cores: u32, usable_s: i64) -> SiteSupply {
         n_running: 0,
         n_leaving: 0,
         pending: Vec::new(),
-        expected_wait: None,
+        hazard: PilotHazard::default(),
+        idle_part: 0.1,
         is_paused: false,
     }
 }
 
+fn kind(cores: u32, usable_s: i64, wait_s: Option<i64>) -> ShapeSupply {
+    ShapeSupply {
+        shape: PilotShape {
+            cores,
+            time: Span::from_secs(usable_s) + ENDING,
+        },
+        expected_wait: wait_s.map(Span::from_secs),
+    }
+}
+
+/// Returns the site with another expected wait.
+fn waits(mut site: SiteSupply, wait_s: i64) -> SiteSupply {
+    site.shapes[0].expected_wait = Some(Span::from_secs(wait_s));
+    site
+}
+
 fn with_running(mut site: SiteSupply, pilots: &[(i64, u32)]) -> SiteSupply {
+    let cores = site.shapes[0].shape.cores;
     let pilot = |&(left_s, idle_cores)| RunningPilot {
+        number: 0,
+        cores,
         ends_at: NOW + Span::from_secs(left_s) + ENDING,
         idle_cores,
+        idleness: None,
     };
     site.running = pilots.iter().map(pilot).collect();
     site.n_running = u32::try_from(pilots.len()).expect("few pilots");
@@ -34,7 +56,13 @@ fn with_running(mut site: SiteSupply, pilots: &[(i64, u32)]) -> SiteSupply {
 }
 
 fn with_waiting(site: SiteSupply, starts_s: &[i64]) -> SiteSupply {
-    let pending = starts_s.iter().map(|&start| Span::from_secs(start));
+    let shape = site.shapes[0].shape;
+    let pending = starts_s.iter().zip(1..);
+    let pending = pending.map(|(&start, number)| PendingPilot {
+        number,
+        shape,
+        starts_in: Span::from_secs(start),
+    });
     SiteSupply {
         pending: pending.collect(),
         ..site
@@ -179,14 +207,12 @@ fn no_more_cores_than_tasks_may_use_at_once() {
 #[test]
 fn work_goes_to_the_site_that_starts_soonest() {
     let slow = SiteSupply {
-        expected_wait: Some(Span::from_secs(600)),
         at_most: 5,
-        ..site(1, 3600)
+        ..waits(site(1, 3600), 600)
     };
     let fast = SiteSupply {
-        expected_wait: Some(Span::from_secs(5)),
         at_most: 3,
-        ..site(1, 3600)
+        ..waits(site(1, 3600), 5)
     };
     let work = waiting(&[tasks(4, 1, 3600)]);
     check(&work, &[slow.clone(), fast.clone()], &[1, 3]);
@@ -203,10 +229,7 @@ fn work_goes_to_the_site_that_starts_soonest() {
 
 #[test]
 fn pilots_take_work_from_their_expected_start_on() {
-    let slow = |wait_s| SiteSupply {
-        expected_wait: Some(Span::from_secs(wait_s)),
-        ..site(1, 3600)
-    };
+    let slow = |wait_s| waits(site(1, 3600), wait_s);
     // Ten minutes of work that are due in four minutes: pilots that start after two minutes have half of the time.
     let work = waiting(&[due(tasks(10, 1, 60), 240)]);
     check(&work, &[slow(0)], &[3]);
@@ -252,6 +275,11 @@ fn last_place_in_the_queue_is_kept_while_a_task_waits() {
         (demand.pending, demand.reason),
         (Some(1), DemandReason::Spare)
     );
+    assert_eq!(
+        demand.unneeded,
+        [2],
+        "the first one to start keeps its place"
+    );
     // No pilot of the site could run the task.
     check(
         &waiting(&[tasks(1, 2, 60)]),
@@ -259,6 +287,95 @@ fn last_place_in_the_queue_is_kept_while_a_task_waits() {
         &[0],
     );
     check(&waiting(&[]), &[idle], &[0]);
+}
+
+fn several(shapes: &[ShapeSupply]) -> SiteSupply {
+    SiteSupply {
+        shapes: shapes.to_vec(),
+        ..site(1, 60)
+    }
+}
+
+/// Returns the cores and minutes of the pilots that are to be submitted.
+fn new_pilots(work: &PendingWork, site: SiteSupply) -> Vec<(u32, f64)> {
+    let new = pilot_demand(work, &[site], NOW).remove(0).new;
+    let size = |pilot: &NewPilot| (pilot.shape.cores, pilot.shape.time.as_secs_f64() / 60.0);
+    new.iter().map(size).collect()
+}
+
+#[test]
+fn time_of_a_pilot_is_that_of_the_work_that_waits() {
+    let new = |groups: &[TaskGroup]| new_pilots(&waiting(groups), site(1, 3590));
+    // A minute of work, as much again, the longest task and the end.
+    assert_eq!(new(&[tasks(1, 1, 60)]), [(1, 4.0)]);
+    assert_eq!(new(&[tasks(10, 1, 60)]), [(1, 22.0)]);
+    assert_eq!(new(&[tasks(50, 1, 60)]), [(1, 60.0)]);
+    // The base is not there for some work alone.
+    let base = SiteSupply {
+        base: 1,
+        ..site(1, 3590)
+    };
+    assert_eq!(new_pilots(&waiting(&[]), base), [(1, 60.0)]);
+}
+
+#[test]
+fn shape_that_does_the_work_soonest_is_chosen() {
+    let short = |wait_s| kind(1, 590, Some(wait_s));
+    let wide = |wait_s| kind(8, 3590, Some(wait_s));
+    let narrow = waiting(&[tasks(4, 1, 60)]);
+    let chosen = |work: &PendingWork, shapes: &[ShapeSupply]| {
+        let new = new_pilots(work, several(shapes));
+        new.iter().map(|pilot| pilot.0).collect::<Vec<u32>>()
+    };
+    // One that starts as soon and takes fewer core-seconds is better.
+    assert_eq!(
+        chosen(&waiting(&[tasks(1, 1, 60)]), &[wide(10), short(10)]),
+        [1]
+    );
+    assert_eq!(chosen(&narrow, &[short(1000), wide(10)]), [8]);
+    assert_eq!(chosen(&narrow, &[short(10), wide(1000)]), [1]);
+    // Each task needs a pilot that holds it.
+    let both = waiting(&[tasks(2, 1, 60), tasks(1, 8, 60), tasks(1, 1, 1200)]);
+    assert_eq!(chosen(&both, &[short(10), wide(1000)]), [1, 8]);
+    // Work that is due soon goes to the shape that comes in time.
+    let urgent = waiting(&[due(tasks(4, 1, 60), 300)]);
+    assert_eq!(chosen(&urgent, &[short(1000), wide(100)]), [8]);
+}
+
+#[test]
+fn choice_names_its_shape_and_its_reason() {
+    let site = several(&[kind(1, 590, Some(400)), kind(8, 3590, Some(20))]);
+    let demand = pilot_demand(&waiting(&[tasks(4, 1, 60)]), &[site], NOW).remove(0);
+    let choice = demand.choice.expect("a choice of two").to_string();
+    insta::assert_snapshot!(
+        choice,
+        @"1 pilot of 8 cores for 3 min, the best of 2 shapes for the work: expected to start in 20 s, and to have done it in 80 s"
+    );
+}
+
+#[test]
+fn pilots_that_hold_no_task_that_waits_give_way_to_those_that_do() {
+    let site = several(&[kind(1, 590, None), kind(8, 3590, None)]);
+    let site = with_waiting(site, &[5, 6]);
+    let demand = pilot_demand(&waiting(&[tasks(1, 8, 60)]), &[site], NOW).remove(0);
+    let cores: Vec<u32> = demand.new.iter().map(|pilot| pilot.shape.cores).collect();
+    assert_eq!((demand.pending, cores), (Some(1), vec![8]));
+    assert_eq!(demand.unneeded, [1, 2]);
+}
+
+#[test]
+fn pilots_that_are_ended_early_count_for_less() {
+    let work = waiting(&[tasks(60, 1, 60)]);
+    let often = PilotHazard {
+        preemptions: 20,
+        exposed: Span::from_secs(36_000),
+    };
+    check(&work, &[site(1, 3600)], &[1]);
+    let hazardous = SiteSupply {
+        hazard: often,
+        ..site(1, 3600)
+    };
+    check(&work, &[hazardous], &[3]);
 }
 
 #[test]
@@ -320,11 +437,12 @@ fn supply() -> impl Strategy<Value = SiteSupply> {
     ((1..5_u32, 50..4000_i64), pilots, limits, wait).prop_map(
         |((cores, usable_s), pilots, (at_most, queue_at_most, mut starts_s), wait)| {
             starts_s.sort_unstable();
+            let mut site = site(cores, usable_s);
+            site.shapes[0].expected_wait = wait.map(Span::from_secs);
             SiteSupply {
                 at_most,
                 queue_at_most,
-                expected_wait: wait.map(Span::from_secs),
-                ..with_waiting(with_running(site(cores, usable_s), &pilots), &starts_s)
+                ..with_waiting(with_running(site, &pilots), &starts_s)
             }
         },
     )
@@ -334,6 +452,7 @@ fn work() -> impl Strategy<Value = PendingWork> {
     let groups = || prop::collection::vec(group(), 0..6);
     (groups(), groups(), 0..9_u32).prop_map(|(waiting, running, idle_elsewhere)| PendingWork {
         waiting,
+        later: Vec::new(),
         running,
         idle_elsewhere,
     })
@@ -391,14 +510,14 @@ proptest! {
         let wanted = f64::from(pending(&work, std::slice::from_ref(&site))[0]);
         let startable = work.waiting.iter().filter(|group| group.is_startable());
         let fitting = startable.filter(|group| {
-            group.cores <= site.cores && group.run_time + ENDING <= site.time
+            group.fits(site.most_cores(), site.usable())
         });
         let fitting: Vec<&TaskGroup> = fitting.collect();
         prop_assert!(wanted == 0.0 || !fitting.is_empty());
         let width: f64 = fitting.iter().map(|group| group.width()).sum();
-        prop_assert!((wanted - 1.0) * f64::from(site.cores) <= width);
+        prop_assert!((wanted - 1.0) * f64::from(site.most_cores()) <= width);
         if fitting.iter().all(|group| group.deadline.is_none()) {
-            let room = f64::from(site.cores) * (site.time - ENDING).as_secs_f64();
+            let room = f64::from(site.most_cores()) * site.usable().as_secs_f64();
             let work: f64 = fitting.iter().map(|group| group.work()).sum();
             prop_assert!((wanted - 1.0) * room <= work);
         }

@@ -10,9 +10,9 @@ use tollgate_client::types::{
     AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
     JobBatch, JobDetails, JobExplanation, JobHistory, JobList, JobOutput, JobRef,
     JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds,
-    NewToken, NodeList, PlacementList, ResubmitRequest, ServiceObjectives, ServiceStatus,
-    SignalRequest, SignalResult, StepEnd, StepList, StepRef, StepStart, SubmitResponse, TokenList,
-    TokenRequest, WhatIfReport, WindowLink, WorkerEnds,
+    NewToken, NodeList, PlacementList, ReleasedWorkers, ResubmitRequest, ServiceObjectives,
+    ServiceStatus, SignalRequest, SignalResult, StepEnd, StepList, StepRef, StepStart,
+    SubmitResponse, TokenList, TokenRequest, WhatIfReport, WindowLink, WorkerEnds, WorkerRelease,
 };
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
@@ -28,7 +28,7 @@ use super::what_if::WhatIfQuery;
 use super::{
     actions, alter, batch, drain, grant, history, learn, metrics, openapi, outputs, placements,
     prune, resubmit, signal, sse, status, steps, terminal_upgrade, tokens, what_if, window,
-    worker_ends, worker_upgrade,
+    worker_ends, worker_release, worker_upgrade,
 };
 use crate::workers;
 
@@ -328,6 +328,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
             operation("Tell workers the ends that batch systems have for them")
                 .takes::<WorkerEnds>()
                 .gives::<MovedEnds>(200)
+                .problems(&[403]),
+        ),
+        at("/v1/worker-releases").post(
+            worker_release::release,
+            operation("Ask pilots that run nothing to leave")
+                .takes::<WorkerRelease>()
+                .gives::<ReleasedWorkers>(200)
                 .problems(&[403]),
         ),
         at("/v1/nodes").get(

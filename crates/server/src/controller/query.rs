@@ -111,6 +111,12 @@ impl<E: Engine> Controller<E> {
                 let moved = ends.into_iter().map(|(name, _)| name);
                 let _ = reply.send(Ok(moved.collect()));
             }
+            ControllerRequest::ReleaseWorkers { mut workers, reply } => {
+                let now = self.now();
+                let gate = self.core.gate();
+                workers.retain(|name| self.workers.release(gate, now, name));
+                let _ = reply.send(Ok(workers));
+            }
             // No decision depends on jobs that are over.
             ControllerRequest::Prune { before, reply } => {
                 let removed = self.prune(before);

@@ -121,6 +121,7 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         ControllerRequest::Learn { .. }
         | ControllerRequest::Drain { .. }
         | ControllerRequest::MoveEnds { .. }
+        | ControllerRequest::ReleaseWorkers { .. }
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
@@ -189,6 +190,7 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         | ControllerRequest::EndStep { .. }
         | ControllerRequest::Drain { .. }
         | ControllerRequest::MoveEnds { .. }
+        | ControllerRequest::ReleaseWorkers { .. }
         | ControllerRequest::Maintain { .. }
         | ControllerRequest::WeighUsers { .. }
         | ControllerRequest::HostSlowed { .. }

@@ -136,6 +136,13 @@ pub enum ControllerRequest {
         /// Receives the names of the workers that had another end.
         reply: Responder<Vec<String>>,
     },
+    /// Asks pilots that run nothing to leave.
+    ReleaseWorkers {
+        /// The names of the workers.
+        workers: Vec<String>,
+        /// Receives the names of those that were asked.
+        reply: Responder<Vec<String>>,
+    },
     /// Sets the weights of users in the fair order, if they differ.
     WeighUsers {
         /// The user ids with their weights, ascending; 1 of all others.
@@ -297,6 +304,7 @@ impl ControllerRequest {
             | Self::EndStep { .. }
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
+            | Self::ReleaseWorkers { .. }
             | Self::Maintain { .. }
             | Self::WeighUsers { .. }
             | Self::HostSlowed { .. }
@@ -343,6 +351,7 @@ impl ControllerRequest {
             | Self::EndStep { .. }
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
+            | Self::ReleaseWorkers { .. }
             | Self::Maintain { .. }
             | Self::WeighUsers { .. }
             | Self::HostSlowed { .. }

@@ -244,6 +244,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::BeginStep { .. }
             | ControllerRequest::EndStep { .. }
             | ControllerRequest::MoveEnds { .. }
+            | ControllerRequest::ReleaseWorkers { .. }
             | ControllerRequest::Ping { .. }
             | ControllerRequest::Status { .. }
             | ControllerRequest::Nodes { .. }

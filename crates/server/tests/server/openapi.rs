@@ -312,6 +312,13 @@ fn every_response_matches_its_schema() {
         ),
         (
             "post",
+            "/v1/worker-releases",
+            "/v1/worker-releases",
+            &json!({"workers": ["x"]}),
+            200,
+        ),
+        (
+            "post",
             "/v1/jobs/{id}/signal",
             "/v1/jobs/999/signal",
             &json!({"signal": "USR1"}),

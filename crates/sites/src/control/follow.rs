@@ -2,7 +2,10 @@
 
 use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_model::{Instant, Probability, Span};
-use tollgate_provisioning::{PilotWaits, RunningPilot, SiteDemand, SiteSupply, StaggeredTimes};
+use tollgate_provisioning::{
+    NewPilot, PendingPilot, PilotShape, PilotWaits, RunningPilot, ShapeSupply, SiteDemand,
+    SiteSupply, StaggeredTimes,
+};
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
 use crate::error::SiteError;
@@ -11,6 +14,7 @@ use crate::keep::pause_length;
 use crate::keep::{KeepRecord, LearnedLimit};
 use crate::pilot::{PilotPhase, PilotRecord};
 use crate::plan::ScalePlan;
+use crate::shape_setting::ShapeSetting;
 
 /// The time after its start in which a pilot is expected to join the service. Later it leaves by itself.
 const JOINING: Span = Span::from_secs(60);
@@ -25,6 +29,9 @@ const HANDED_OVER: Probability = Probability::new(0.9).expect("a probability");
 /// is the expected wait: a place in the queue is kept for as long as it takes to get another.
 const SHORTEST_HOLD: Span = Span::from_secs(120);
 const LONGEST_HOLD: Span = Span::from_secs(3600);
+
+/// The time after which a pilot that was released and has not left is released again.
+const RELEASED_AGAIN: Span = Span::from_secs(60);
 
 /// The worker of a pilot, as the service sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +109,15 @@ impl SiteControl {
             pilot.has_joined |= worker_of(&worker_name(site, pilot)).is_some();
             pilot.was_missed |= pilot.phase == PilotPhase::Runs && !pilot.has_joined;
         }
-        let pilots = self.state.pilots.iter();
+        let pilots = self.state.pilots.iter_mut();
         let running = pilots.filter(|pilot| pilot.phase == PilotPhase::Runs);
-        let workers = running.map(|pilot| worker_of(&worker_name(site, pilot)));
-        let cores = self.settings.cores;
-        self.state.usage.sample((self.clock)(), cores, workers);
+        let settings = &self.settings;
+        let workers = running.map(|pilot| {
+            let worker = worker_of(&worker_name(site, pilot));
+            let cores = pilot.shape(settings).cores;
+            (&mut pilot.usage, cores, worker)
+        });
+        self.state.usage.sample((self.clock)(), workers);
         self.journal.save(&mut self.state)
     }
 
@@ -135,13 +146,26 @@ impl SiteControl {
         let (now, settings) = ((self.clock)(), &self.settings);
         let counts = self.counts();
         let waits = self.waits();
-        let expected_wait = waits.rest(EXPECTED, Span::ZERO);
         let pilots = || self.state.pilots.iter().filter(|pilot| pilot.counts());
         let waiting = pilots().filter(|pilot| pilot.is_pending());
-        let mut pending: Vec<Span> = waiting
-            .map(|pilot| waits.rest(EXPECTED, pilot.age(now)).unwrap_or(Span::ZERO))
+        let mut pending: Vec<PendingPilot> = waiting
+            .map(|pilot| {
+                let waits = self.state.waits_of_kind(pilot.kind, now);
+                PendingPilot {
+                    number: pilot.number,
+                    shape: pilot.shape(settings),
+                    starts_in: waits.rest(EXPECTED, pilot.age(now)).unwrap_or(Span::ZERO),
+                }
+            })
             .collect();
-        pending.sort_unstable();
+        pending.sort_by_key(|pilot| (pilot.starts_in, pilot.number));
+        let kinds = settings.kinds().into_iter().enumerate();
+        let shapes = kinds.map(|(at, form)| ShapeSupply {
+            shape: form.shape,
+            expected_wait: (self.state)
+                .waits_of_kind(self.kind_of(at), now)
+                .rest(EXPECTED, Span::ZERO),
+        });
         // A successor that comes early costs some idle time, and one that comes late leaves tasks without cores.
         let half = Span::from_micros(settings.time().as_micros() / 2);
         let lead = waits.rest(HANDED_OVER, Span::ZERO).unwrap_or(Span::ZERO);
@@ -163,8 +187,7 @@ impl SiteControl {
             runs && pilot.counts()
         });
         SiteSupply {
-            cores: settings.cores,
-            time: settings.time(),
+            shapes: shapes.collect(),
             at_most: self.at_most(),
             queue_at_most: limits.min(),
             base: 0,
@@ -174,7 +197,8 @@ impl SiteControl {
             n_running: u32::try_from(counts.running).unwrap_or(u32::MAX),
             n_leaving: u32::try_from(leaving.count()).unwrap_or(u32::MAX),
             pending,
-            expected_wait,
+            hazard: self.state.preemptions(now),
+            idle_part: f64::from(settings.idle_percent) / 100.0,
             is_paused: self.is_paused(),
         }
     }
@@ -190,23 +214,28 @@ impl SiteControl {
         let has_failures = self.record().failures > 0;
         // The engine's clock, which may be ahead of this one, says when a pilot started.
         let is_joining = now.since(began) < JOINING && !has_failures;
+        let shape = pilot.shape(&self.settings);
         let idle_cores = match worker_of(&worker_name(&self.settings.name, pilot)) {
             Some(worker_of) => worker_of.takes_tasks.then_some(worker_of.idle_cores)?,
-            None => is_joining.then_some(self.settings.cores)?,
+            None => is_joining.then_some(shape.cores)?,
         };
         Some(RunningPilot {
+            number: pilot.number,
+            cores: shape.cores,
             ends_at: pilot
                 .ends_within(self.settings.time())
-                .unwrap_or(began + self.settings.time()),
-            idle_cores: idle_cores.min(self.settings.cores),
+                .unwrap_or(began + shape.time),
+            idle_cores: idle_cores.min(shape.cores),
+            idleness: pilot.idleness(shape.cores, now),
         })
     }
 
     /// Returns the plan for a demand, from the pilots as they were last seen. Pilots that are too many keep their places
-    /// for a while. Asks and changes nothing.
+    /// for a while, unless these are for pilots that the work needs. Asks and changes nothing.
     pub fn follow_plan(&self, demand: &SiteDemand) -> ScalePlan {
         let plan = self.whole_plan(demand);
-        match self.is_held() {
+        let has_places = plan.beyond_maximum + plan.beyond_queue == 0;
+        match self.is_held() && (has_places || demand.unneeded.is_empty()) {
             true => ScalePlan {
                 cancel: Vec::new(),
                 ..plan
@@ -215,9 +244,15 @@ impl SiteControl {
         }
     }
 
-    /// Returns the time limits of new pilots: each holds tasks that need `least`.
-    fn staggered_times(&self, least: Option<Span>) -> StaggeredTimes {
-        StaggeredTimes::new(self.settings.time(), least)
+    /// Returns the setting of the shape at this place. None if the site has one shape, or it is the first one.
+    pub(super) fn kind_of(&self, at: usize) -> Option<ShapeSetting> {
+        let shapes = self.settings.shapes.get(at).filter(|_| at > 0);
+        shapes.copied()
+    }
+
+    /// Returns the first shape of the site.
+    pub(super) fn first_shape(&self) -> PilotShape {
+        self.settings.kinds()[0].shape
     }
 
     /// Returns the plan for a demand in which each pilot that is not needed now is cancelled.
@@ -226,7 +261,8 @@ impl SiteControl {
         let Some(pending) = demand.pending else {
             return ScalePlan::default();
         };
-        let plan = ScalePlan::for_pending(&self.state.pilots, pending, most, queue);
+        let plan =
+            ScalePlan::for_pending(&self.state.pilots, (pending, &demand.unneeded), most, queue);
         plan.with_room(self.room())
     }
 
@@ -295,8 +331,12 @@ impl SiteControl {
             more => format!("{more} pilots wanted in the queue"),
         };
         let text = format!(
-            "{number}: {}{}",
+            "{number}: {}{}{}",
             demand.reason,
+            match &demand.choice {
+                Some(choice) => format!("; {choice}"),
+                None => String::new(),
+            },
             self.limit_words(&outcome.plan)
         );
         let key = demand.reason.key();
@@ -313,8 +353,9 @@ impl SiteControl {
         });
         self.state.target = target;
         self.journal.save(&mut self.state)?;
-        let times = self.staggered_times(demand.least_time);
-        outcome.stopped = self.carry_out(&mut outcome, &times, service, tokens).err();
+        outcome.stopped = (self)
+            .carry_out(&mut outcome, &demand.new, service, tokens)
+            .err();
         match &outcome.stopped {
             // The service may be starting again: the next round tries again.
             Some(error @ SiteError::Token(_)) => self.note_undecided(&error.to_string())?,
@@ -324,6 +365,38 @@ impl SiteControl {
         }
         self.journal.save(&mut self.state)?;
         Ok(outcome)
+    }
+
+    /// Notes that pilots were asked to leave, and returns the names of their workers. Those that were asked just before are
+    /// left out.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used.
+    pub fn release(&mut self, numbers: &[u32]) -> Result<Vec<String>, SiteError> {
+        let (now, site) = ((self.clock)(), self.settings.name.clone());
+        let mut names = Vec::new();
+        for pilot in &mut self.state.pilots {
+            let is_leaving = pilot
+                .released_at
+                .is_some_and(|at| !has_passed(RELEASED_AGAIN, at, now));
+            if !numbers.contains(&pilot.number) || is_leaving {
+                continue;
+            }
+            pilot.released_at = Some(now);
+            names.push(worker_name(&site, pilot));
+            let idle = pilot
+                .idleness(1, now)
+                .map_or(Span::ZERO, |idleness| idleness.idle);
+            self.journal.log(format!(
+                "released pilot {}: it has run nothing for {} s, and no task that is known needs it",
+                pilot.number,
+                idle.as_secs_f64().round()
+            ))?;
+        }
+        if !names.is_empty() {
+            self.journal.save(&mut self.state)?;
+        }
+        Ok(names)
     }
 
     /// Returns what keeps pilots away besides the settings, as the end of a sentence.
@@ -404,8 +477,18 @@ impl SiteControl {
             stopped: None,
             plan,
         };
-        let times = self.staggered_times(None);
-        outcome.stopped = self.carry_out(&mut outcome, &times, service, tokens).err();
+        let shape = self.first_shape();
+        let times = StaggeredTimes::new(shape.time, None);
+        let n_pilots = outcome.plan.submit;
+        let new = (0..n_pilots).map(|at| NewPilot {
+            kind: 0,
+            shape: PilotShape {
+                time: times.of(at, n_pilots),
+                ..shape
+            },
+        });
+        let new: Vec<NewPilot> = new.collect();
+        outcome.stopped = self.carry_out(&mut outcome, &new, service, tokens).err();
         match &outcome.stopped {
             Some(SiteError::Token(_)) => {}
             Some(error) if self.learn_limit(error)? => {}

@@ -2,11 +2,13 @@
 
 use tollgate_batch::{BatchJob, BatchJobId, BatchJobName, BatchPlacement, JobMemory};
 
-use tollgate_model::Span;
+use tollgate_model::Bytes;
+use tollgate_provisioning::NewPilot;
 
 use super::SiteControl;
 use crate::script::PilotScript;
 use crate::service_address::ServiceAddress;
+use crate::settings::PilotForm;
 
 impl SiteControl {
     /// Returns a job with the limits of a pilot.
@@ -26,11 +28,43 @@ impl SiteControl {
         }
     }
 
-    /// Returns the job of a pilot with this time limit.
-    pub(super) fn job(&self, number: u32, time: Span, script: String) -> BatchJob {
+    /// Returns the job of a pilot.
+    pub(super) fn job(&self, number: u32, form: PilotForm, script: String) -> BatchJob {
+        let usual = self.job_named(self.job_name(number), script);
         BatchJob {
-            time: Some(time),
-            ..self.job_named(self.job_name(number), script)
+            time: Some(form.shape.time),
+            cores: form.shape.cores,
+            memory: match (form.is_whole, form.memory_mib) {
+                (true, _) => Some(JobMemory::WholeNode),
+                (false, Some(mebibytes)) => {
+                    let kibibytes = mebibytes.saturating_mul(1024);
+                    Some(JobMemory::Bytes(Bytes::from_kibibytes(kibibytes)))
+                }
+                (false, None) => usual.memory,
+            },
+            placement: BatchPlacement {
+                is_exclusive: form.is_whole,
+                ..usual.placement
+            },
+            ..usual
+        }
+    }
+
+    /// Returns a pilot of the site's first shape.
+    pub(super) fn usual_pilot(&self) -> NewPilot {
+        NewPilot {
+            kind: 0,
+            shape: self.first_shape(),
+        }
+    }
+
+    /// Returns what a new pilot gets from the engine.
+    pub(super) fn form(&self, new: NewPilot) -> PilotForm {
+        let kinds = self.settings.kinds();
+        let kind = kinds.get(new.kind).unwrap_or(&kinds[0]);
+        PilotForm {
+            shape: new.shape,
+            ..*kind
         }
     }
 
@@ -56,7 +90,7 @@ impl SiteControl {
     pub(super) fn script(
         &self,
         number: u32,
-        time: Span,
+        form: PilotForm,
         service: &ServiceAddress,
         token_file: Option<&str>,
     ) -> String {
@@ -64,7 +98,7 @@ impl SiteControl {
         let script = PilotScript {
             site: &self.settings,
             number,
-            time,
+            form,
             service,
             token_file,
             live: live.map(|pilot| pilot.number).chain([number]).collect(),

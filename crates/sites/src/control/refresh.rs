@@ -60,7 +60,8 @@ impl SiteControl {
         {
             if pilot.gone_at.is_none() {
                 pilot.gone_at = Some(now);
-                self.state.usage.count_end(pilot, self.settings.cores);
+                let cores = pilot.shape(&self.settings).cores;
+                self.state.usage.count_end(pilot, cores);
             }
         }
         let lingering = self.state.pilots.iter().filter(|pilot| {

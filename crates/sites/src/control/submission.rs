@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use tollgate_batch::EngineCommand;
 use tollgate_model::Span;
+use tollgate_provisioning::NewPilot;
 
 use super::{HOUR, ServiceAddress, SiteControl, TokenIssuer};
 use crate::error::SiteError;
@@ -19,10 +20,10 @@ const GONE_FOR_GOOD: Span = Span::from_secs(600);
 const REMOTE_DIR: &str = ".tollgate-pilots";
 
 impl SiteControl {
-    /// Submits one pilot with a time limit, and returns its number.
+    /// Submits one pilot, and returns its number.
     pub(super) fn submit(
         &mut self,
-        time: Span,
+        new: NewPilot,
         service: &ServiceAddress,
         tokens: &mut dyn TokenIssuer,
     ) -> Result<u32, SiteError> {
@@ -34,12 +35,15 @@ impl SiteControl {
                 (Some(self.place_token(number, &token.text)?), token.id)
             }
         };
-        let script = self.script(number, time, service, token_file.as_deref());
-        let job = self.job(number, time, script);
+        let form = self.form(new);
+        let script = self.script(number, form, service, token_file.as_deref());
+        let job = self.job(number, form, script);
         // From here on a crash leaves the name, by which the pilot is found.
         let mut pilot = PilotRecord::offered(number, job.name.clone(), (self.clock)());
         pilot.token = token;
-        pilot.time = Some(time).filter(|&time| time != self.settings.time());
+        pilot.time = Some(form.shape.time).filter(|&time| time != self.settings.time());
+        pilot.cores = Some(form.shape.cores).filter(|&cores| cores != self.settings.cores);
+        pilot.kind = self.kind_of(new.kind);
         self.state.pilots.push(pilot);
         self.state.next_number = number.saturating_add(1);
         self.count_submission();

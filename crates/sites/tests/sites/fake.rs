@@ -128,10 +128,19 @@ impl FakeEngine {
 
     /// Returns the script of the job with a name.
     pub(crate) fn script(&self, name: &str) -> String {
+        self.read(name, "script")
+    }
+
+    /// Returns the arguments with which the job with a name was submitted.
+    pub(crate) fn words(&self, name: &str) -> String {
+        self.read(name, "words")
+    }
+
+    fn read(&self, name: &str, file: &str) -> String {
         for entry in fs::read_dir(self.engine().join("jobs")).expect("a directory") {
             let dir = entry.expect("a job").path();
             if fs::read_to_string(dir.join("name")).expect("a name").trim() == name {
-                return fs::read_to_string(dir.join("script")).expect("a script");
+                return fs::read_to_string(dir.join(file)).expect("a whole job");
             }
         }
         panic!("no job is called {name}");

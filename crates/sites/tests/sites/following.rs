@@ -1,9 +1,9 @@
 //! Pilots that follow the work: what is submitted, what is left alone, and when a site is paused.
 
 use tollgate_model::Span;
-use tollgate_provisioning::{DemandReason, SiteDemand};
+use tollgate_provisioning::{DemandReason, NewPilot, PilotShape, SiteDemand};
 use tollgate_sites::{
-    PilotToken, PilotWorker, ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer,
+    PilotToken, PilotWorker, ScaleOutcome, ServiceAddress, SiteControl, SiteSettings, TokenIssuer,
 };
 
 use crate::fake::{FakeEngine, FakeTokens, service};
@@ -15,7 +15,10 @@ fn nowhere(_: &str) -> Option<PilotWorker> {
 
 fn demand(pending: u32) -> SiteDemand {
     SiteDemand {
-        least_time: None,
+        unneeded: Vec::new(),
+        new: Vec::new(),
+        released: Vec::new(),
+        choice: None,
         pending: Some(pending),
         reason: match pending {
             0 => DemandReason::NoWork,
@@ -202,7 +205,11 @@ fn pilot_that_does_not_join_has_no_room_after_a_while() {
     };
     assert_eq!(site.supply(&worker_of(true)).running.len(), 1);
     assert_eq!(site.supply(&worker_of(false)).running.len(), 0);
-    assert!(supply.expected_wait.is_some_and(|wait| wait >= Span::ZERO));
+    assert!(
+        supply
+            .expected_wait()
+            .is_some_and(|wait| wait >= Span::ZERO)
+    );
 }
 
 #[test]
@@ -339,4 +346,176 @@ fn held_number_queries_the_engine_only_for_a_due_look_or_a_change() {
     assert_eq!(hold(&mut site, 2).expect("it is not asked"), 0);
     engine.pass_minutes(1);
     hold(&mut site, 2).expect_err("a look is due");
+}
+
+/// Returns the shapes `1x10m` and `whole`, of nodes of 16 cores.
+fn two_shapes(site: &mut SiteSettings) {
+    site.shapes = ["1x10m", "whole"]
+        .map(|shape| shape.parse().expect("a shape"))
+        .into();
+    site.node_cores = Some(16);
+    site.node_memory_mib = Some(64_000);
+}
+
+/// Returns the demand for pilots of these places among the shapes.
+fn demand_of(kinds: &[(usize, u32, i64)]) -> SiteDemand {
+    let new = kinds.iter().map(|&(kind, cores, minutes)| NewPilot {
+        kind,
+        shape: PilotShape {
+            cores,
+            time: Span::from_secs(minutes * 60),
+        },
+    });
+    SiteDemand {
+        new: new.collect(),
+        ..demand(u32::try_from(kinds.len()).expect("few pilots"))
+    }
+}
+
+#[test]
+fn pilots_have_the_shapes_and_times_that_the_demand_names() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site_with(two_shapes);
+    site.look(&nowhere).expect("the engine answers");
+    let demand = demand_of(&[(0, 1, 4), (1, 16, 60)]);
+    let outcome = site.follow(&demand, &service(), &mut FakeTokens::default());
+    assert_eq!(outcome.expect("writable files").submitted, [1, 2]);
+    let script = |number: u32| engine.script(&format!("tg.fake.0a1b.{number}"));
+    assert!(script(1).contains(" --nodes 1 "), "{}", script(1));
+    assert!(!script(1).contains("--memory"), "{}", script(1));
+    assert!(
+        script(2).contains(" --nodes 16 --memory 64000M "),
+        "{}",
+        script(2)
+    );
+    let words = engine.words("tg.fake.0a1b.1");
+    assert!(
+        words.contains("--time=4 ") && !words.contains("--exclusive"),
+        "{words}"
+    );
+    let words = engine.words("tg.fake.0a1b.2");
+    for word in ["--cpus-per-task=16", "--time=60", "--mem=0", "--exclusive"] {
+        assert!(words.contains(word), "{word}: {words}");
+    }
+    // The record knows them after a restart.
+    drop(site);
+    let site = engine.site_with(two_shapes);
+    let supply = site.supply(&nowhere);
+    let shapes: Vec<(u32, f64)> = (supply.pending.iter())
+        .map(|pilot| (pilot.shape.cores, pilot.shape.time.as_secs_f64()))
+        .collect();
+    assert_eq!(shapes, [(1, 240.0), (16, 3600.0)]);
+}
+
+#[test]
+fn waits_are_learned_by_shape_with_those_of_the_site_behind_them() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site_with(two_shapes);
+    engine.faults(&["starts"]);
+    site.look(&nowhere).expect("the engine answers");
+    let demand = demand_of(&[(1, 16, 60)]);
+    (site.follow(&demand, &service(), &mut FakeTokens::default())).expect("writable files");
+    site.refresh().expect("the engine answers");
+    let wait = |at: usize, site: &SiteControl| site.supply(&nowhere).shapes[at].expected_wait;
+    // Of the small shape nothing else is known than what the other one waited.
+    assert!(wait(0, &site).is_some());
+    assert_eq!(wait(0, &site), wait(1, &site));
+    let demand = demand_of(&[(0, 1, 10); 10]);
+    (site.follow(&demand, &service(), &mut FakeTokens::default())).expect("writable files");
+    engine.pass_minutes(30);
+    // They still wait, for less time than the other one did.
+    assert!(
+        wait(0, &site) < wait(1, &site),
+        "{:?}",
+        site.supply(&nowhere).shapes
+    );
+}
+
+#[test]
+fn pilots_that_are_not_needed_give_their_places_to_those_that_are() {
+    let engine = FakeEngine::new();
+    let small = |site: &mut SiteSettings| {
+        two_shapes(site);
+        site.at_most = 2;
+    };
+    let mut site = engine.site_with(small);
+    let mut tokens = FakeTokens::default();
+    let mut follow = |site: &mut SiteControl, demand: &SiteDemand| {
+        site.look(&nowhere).expect("the engine answers");
+        let outcome = site
+            .follow(demand, &service(), &mut tokens)
+            .expect("writable files");
+        (outcome.submitted, outcome.cancelled)
+    };
+    let narrow = demand_of(&[(0, 1, 10), (0, 1, 10)]);
+    assert_eq!(follow(&mut site, &narrow), (vec![1, 2], vec![]));
+    let wide = SiteDemand {
+        unneeded: vec![1, 2],
+        ..demand_of(&[(1, 16, 60)])
+    };
+    assert_eq!(follow(&mut site, &wide), (vec![], vec![2, 1]));
+    let wide = SiteDemand {
+        unneeded: vec![],
+        ..wide
+    };
+    assert_eq!(follow(&mut site, &wide), (vec![3], vec![]));
+}
+
+#[test]
+fn idle_pilot_is_released_once_in_a_while() {
+    let engine = FakeEngine::new();
+    engine.faults(&["starts"]);
+    let mut site = engine.site();
+    follow(&mut site, 1);
+    let worker_of = |_: &str| {
+        Some(PilotWorker {
+            takes_tasks: true,
+            idle_cores: 1,
+        })
+    };
+    site.look(&worker_of).expect("the engine answers");
+    let idleness = |site: &SiteControl| site.supply(&worker_of).running[0].idleness;
+    assert!(idleness(&site).is_some());
+    assert_eq!(site.release(&[1]).expect("writable files"), ["fake.1"]);
+    let line = last_line(&site);
+    assert!(
+        line.starts_with("released pilot 1: it has run nothing for 0 s"),
+        "{line}"
+    );
+    assert!(site.release(&[1]).expect("writable files").is_empty());
+    engine.pass_minutes(2);
+    assert_eq!(site.release(&[1]).expect("writable files"), ["fake.1"]);
+    let busy = |_: &str| {
+        Some(PilotWorker {
+            takes_tasks: true,
+            idle_cores: 0,
+        })
+    };
+    site.look(&busy).expect("the engine answers");
+    assert_eq!(idleness(&site), None);
+}
+
+#[test]
+fn preemptions_are_learned_and_ends_of_other_kinds_are_not() {
+    let engine = FakeEngine::new();
+    let mut site = engine.site();
+    for end in ["PREEMPTED", "COMPLETED", "NODE_FAIL", "TIMEOUT"] {
+        engine.faults(&["starts"]);
+        for number in follow(&mut site, 1).submitted {
+            site.refresh().expect("the engine answers");
+            engine.set_state(&format!("tg.fake.0a1b.{number}"), end);
+        }
+        site.refresh().expect("the engine answers");
+        site.resume().expect("writable files");
+    }
+    let hazard = site.supply(&nowhere).hazard;
+    assert_eq!(hazard.preemptions, 2, "{:?}", site.state().pilots);
+    assert!(hazard.exposed >= Span::ZERO && hazard.cautious_per_hour() > 0.5);
+    // A pilot that is back in the queue was ended, too.
+    engine.faults(&["starts"]);
+    follow(&mut site, 1);
+    site.refresh().expect("the engine answers");
+    engine.set_state("tg.fake.0a1b.5", "PENDING");
+    site.refresh().expect("the engine answers");
+    assert_eq!(site.supply(&nowhere).hazard.preemptions, 3);
 }

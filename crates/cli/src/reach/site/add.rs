@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use tollgate_batch::EngineKind;
-use tollgate_sites::{SiteJournal, SiteSettings, SitesFile, state_dir};
+use tollgate_sites::{ShapeSetting, SiteJournal, SiteSettings, SitesFile, state_dir};
 
 use super::opened;
 use super::status::{SiteEntry, SiteListing};
@@ -44,6 +44,20 @@ pub(super) struct SiteAddArgs {
     /// Time limit of a pilot, as in 1h or 30m
     #[arg(long, value_name = "SPAN", default_value = "1h", value_parser = parse::parse_span)]
     time: f64,
+    /// Shapes of pilots to choose from, as in 1x10m,8x1h,whole
+    ///
+    /// Cores x time, or whole nodes for `--time`. Each round chooses by the work that waits. Replaces
+    /// `--cores` and `--time`, except for whole nodes.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "cores"
+    )]
+    shapes: Vec<ShapeSetting>,
+    /// Part of its time that a pilot may be without a task, in per cent
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_integer::<u8>)]
+    idle_percent: u8,
     /// Time without a job after which a pilot leaves
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = parse::parse_span)]
     idle: f64,
@@ -119,7 +133,9 @@ fn parse_cores(word: &str) -> Result<PilotCores, &'static str> {
 
 /// The engine does not tell how many cores a node of the queue has.
 #[derive(Debug, thiserror::Error)]
-#[error("--cores all: the engine does not tell how many cores the nodes of this queue have")]
+#[error(
+    "pilots of whole nodes: the engine does not tell how many cores the nodes of this queue have"
+)]
 struct NodeSizeUnknown;
 
 impl CliError for NodeSizeUnknown {
@@ -128,7 +144,7 @@ impl CliError for NodeSizeUnknown {
     }
 
     fn hint(&self) -> Option<Cow<'_, str>> {
-        Some("give their number, as in `--cores 16`".into())
+        Some("give their number, as in `--cores 16` or `--shapes 16x1h`".into())
     }
 }
 
@@ -146,6 +162,21 @@ pub(super) fn add(args: &SiteAddArgs) -> Result<(), CliFailure> {
         settings.node_memory_mib = node.memory.map(|bytes| bytes.as_u64() >> 20);
         let cores = settings.cores;
         Verbosity::Notes.note(format_args!("a pilot takes a whole node of {cores} cores"));
+    }
+    if settings.shapes.contains(&ShapeSetting::WholeNode) {
+        let probe = SiteSettings {
+            shapes: Vec::new(),
+            ..settings.clone()
+        };
+        let node = opened::control(probe)?.largest_node()?;
+        let node = node.ok_or(NodeSizeUnknown)?;
+        settings.node_cores = Some(node.cores);
+        settings.node_memory_mib = node.memory.map(|bytes| bytes.as_u64() >> 20);
+        let cores = node.cores;
+        Verbosity::Notes.note(format_args!("a whole node has {cores} cores"));
+    }
+    if !settings.shapes.is_empty() {
+        settings.cores = settings.kinds()[0].shape.cores;
     }
     file.add(settings)?;
     file.write(&path)?;
@@ -174,6 +205,8 @@ impl SiteAddArgs {
             },
             memory_mib: self.memory.map(|bytes| bytes.div_ceil(1 << 20)),
             time_s: self.time.ceil() as u64,
+            shapes: self.shapes.clone(),
+            idle_percent: self.idle_percent,
             idle_s: self.idle.ceil() as u64,
             at_most: self.at_most,
             submit_at_most: self.submit_at_most,

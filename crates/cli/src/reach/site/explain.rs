@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tollgate_model::{Instant, Span};
 use tollgate_provisioning::{AcquisitionPolicy, SiteSupply};
-use tollgate_sites::{PilotWork, SiteControl, SitesFile, decide, describe_changes, state_dir};
+use tollgate_sites::{
+    PilotWork, SiteControl, SiteSettings, SitesFile, decide, describe_changes, state_dir,
+};
 
 use super::opened;
 use super::service_work::{MisfitJob, ServiceWork};
@@ -42,10 +44,68 @@ pub(crate) struct SiteExplanation {
     /// Time within which a pilot that is submitted now starts with a probability of one half; none if none has waited yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_wait_s: Option<f64>,
+    /// Shapes in which the site takes pilots.
+    shapes: Vec<ShapeView>,
+    /// How often the engine ended pilots before their time.
+    preemptions: PreemptionView,
+    /// Choice among several shapes, and its reason; none without new pilots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choice: Option<String>,
+    /// Number of idle pilots that would be asked to leave.
+    release: usize,
     /// Jobs that wait and that no pilot of this site can hold, the first ones.
     too_large: Vec<MisfitJob>,
     /// The site.
     report: SiteReport,
+}
+
+/// A shape in which a site takes pilots.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct ShapeView {
+    /// Shape as the user wrote it.
+    shape: String,
+    /// Number of cores of a pilot.
+    cores: u32,
+    /// Longest time of a pilot.
+    time_s: f64,
+    /// Time within which a pilot that is submitted now starts with a probability of one half; none if none has waited yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_wait_s: Option<f64>,
+}
+
+/// How often the engine ended pilots before their time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+struct PreemptionView {
+    /// Number of preemptions, node failures and returns to the queue among the last pilots.
+    preemptions: u32,
+    /// Hours that these pilots ran.
+    pilot_hours: f64,
+    /// Number in an hour that the true rate exceeds with a probability of at most one fifth.
+    at_most_per_hour: f64,
+}
+
+impl ShapeView {
+    fn all(settings: &SiteSettings, supply: &SiteSupply) -> Vec<Self> {
+        let words = settings.shapes.iter().map(ToString::to_string);
+        let words = words.chain(std::iter::repeat_n(String::new(), supply.shapes.len()));
+        let views = supply.shapes.iter().zip(words).map(|(kind, shape)| Self {
+            shape,
+            cores: kind.shape.cores,
+            time_s: kind.shape.time.as_secs_f64(),
+            expected_wait_s: kind.expected_wait.map(Span::as_secs_f64),
+        });
+        views.collect()
+    }
+}
+
+impl PreemptionView {
+    fn new(supply: &SiteSupply) -> Self {
+        Self {
+            preemptions: supply.hazard.preemptions,
+            pilot_hours: supply.hazard.exposed.as_secs_f64() / 3600.0,
+            at_most_per_hour: supply.hazard.cautious_per_hour(),
+        }
+    }
 }
 
 /// `tollgate explain site NAME`. Asks the engine of this site, and decides as `tollgate site keep` would.
@@ -91,7 +151,11 @@ pub(crate) fn explain(
             at_most: supply.at_most,
             queue_at_most: supply.queue_at_most,
             usable_s: supply.usable().as_secs_f64(),
-            expected_wait_s: supply.expected_wait.map(Span::as_secs_f64),
+            expected_wait_s: supply.expected_wait().map(Span::as_secs_f64),
+            shapes: ShapeView::all(site.settings(), supply),
+            preemptions: PreemptionView::new(supply),
+            choice: demand.choice.as_ref().map(ToString::to_string),
+            release: demand.released.len(),
             too_large: work.misfits(supply, MAX_MISFITS),
             report: SiteReport::new(site, instant, LOG_LINES),
         };
@@ -111,6 +175,13 @@ impl SiteExplanation {
             None => "`tollgate site keep` would change nothing".to_owned(),
         };
         writeln!(out, "{done}: {}", self.reason)?;
+        if let Some(choice) = &self.choice {
+            writeln!(out, "  chosen    {choice}")?;
+        }
+        if self.release > 0 {
+            let idle = pluralise(self.release, "idle pilot");
+            writeln!(out, "  leaving   {idle}: no task that is known needs them")?;
+        }
         let queue = match self.queue_at_most {
             Some(most) => format!("at most {most} of them waiting"),
             None => "any number of them waiting".to_owned(),
@@ -122,6 +193,27 @@ impl SiteExplanation {
         if let Some(wait) = self.expected_wait_s {
             let wait = format::format_span(wait);
             writeln!(out, "  a new one starts within {wait} one time in two")?;
+        }
+        for shape in self.shapes.iter().filter(|_| self.shapes.len() > 1) {
+            let time = format::format_span(shape.time_s);
+            let cores = pluralise(shape.cores as usize, "core");
+            let wait = match shape.expected_wait_s.map(format::format_span) {
+                Some(wait) => format!("starts within {wait} one time in two"),
+                None => "none has waited yet".to_owned(),
+            };
+            writeln!(
+                out,
+                "  {:<9} {cores} for at most {time}: {wait}",
+                shape.shape
+            )?;
+        }
+        let early = self.preemptions;
+        if early.preemptions > 0 {
+            writeln!(
+                out,
+                "  ended early {} in {:.1} pilot hours: at most {:.2} an hour, four times in five",
+                early.preemptions, early.pilot_hours, early.at_most_per_hour
+            )?;
         }
         for job in &self.too_large {
             writeln!(out, "  job {}: {}", job.id, job.why)?;

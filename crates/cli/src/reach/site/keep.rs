@@ -45,7 +45,7 @@ pub(super) struct SiteKeepArgs {
     /// Policy by which pilots are acquired
     #[arg(long, value_name = "NAME", default_value = AcquisitionPolicy::DEFAULT.name, value_parser = acquisition_parser())]
     acquire: &'static AcquisitionPolicy,
-    /// Time without work after which a new pilot leaves, or never [default: --idle of the site]
+    /// Time without work after which a new pilot leaves, or never [default: by the work]
     #[arg(long, value_name = "SPAN", value_parser = parse_release)]
     release: Option<IdleLimit>,
     /// Decide once, then end
@@ -81,6 +81,7 @@ pub(super) fn run(args: &SiteKeepArgs) -> Result<(), CliFailure> {
         program: &opened::program()?,
         keeps_base: args.base,
         acquisition: args.acquire,
+        releases_idle: args.release.is_none(),
     };
     if args.dry_run {
         return args.preview(&keeper);

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use tollgate_client::types::{
-    AccessRole, MovedEnds, NewToken, TokenList, TokenRequest, WorkerEnds,
+    AccessRole, MovedEnds, NewToken, ReleasedWorkers, TokenList, TokenRequest, WorkerEnds,
+    WorkerRelease,
 };
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::PersonalScheduler;
@@ -80,6 +81,28 @@ impl PilotService for JoinedService {
 
     fn report_moved_ends(&self, work: &ServiceWork, site: &SiteControl) {
         report_moved_ends(work, site, &self.address);
+    }
+
+    fn takes_shapes(&self) -> bool {
+        // A scheduler inside the pilots knows the size of its nodes beforehand.
+        self.inside.is_none()
+    }
+
+    fn release(&self, workers: &[String]) -> Result<(), CliFailure> {
+        // Only the scheduler inside the pilots knows what they run.
+        if self.inside.is_some() {
+            return Ok(());
+        }
+        let request = WorkerRelease {
+            workers: workers.to_vec(),
+        };
+        let mut client = self.address.connect()?;
+        match client.post::<ReleasedWorkers>("/v1/worker-releases", &request) {
+            // A service of before does not know the path. Its pilots leave after `--idle`.
+            Ok(_) => Ok(()),
+            Err(ClientError::Refused { status, .. }) if status.as_u16() == NOT_FOUND => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn follow(

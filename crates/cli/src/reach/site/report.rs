@@ -50,12 +50,29 @@ struct SiteCoreHours {
     tasks_core_hours: f64,
     /// Core hours without a task.
     idle_core_hours: f64,
+    /// Parts of these. The latest idle time of a pilot that runs is in none of them.
+    idle_parts: IdleCoreHours,
     /// Core hours of pilots that had not joined the service.
     not_joined_core_hours: f64,
     /// Core hours of pilots that were about to leave.
     leaving_core_hours: f64,
     /// Numbers of pilots by how they ended, in the engine's words.
     ends: BTreeMap<String, u64>,
+}
+
+/// The core hours without a task, by what the pilot did before and afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+struct IdleCoreHours {
+    /// Before the first task of a pilot.
+    before_core_hours: f64,
+    /// Between two tasks of a pilot.
+    between_core_hours: f64,
+    /// On other cores, while a pilot ran a task.
+    beside_core_hours: f64,
+    /// After the last task of a pilot.
+    after_core_hours: f64,
+    /// Of pilots that never had a task.
+    unused_core_hours: f64,
 }
 
 /// `tollgate site report`.
@@ -100,6 +117,13 @@ impl SiteCoreHours {
             budget_core_hours: settings.core_hours,
             tasks_core_hours: hours(usage.busy_core_s),
             idle_core_hours: hours(usage.idle_core_s),
+            idle_parts: IdleCoreHours {
+                before_core_hours: hours(usage.idle.before_core_s),
+                between_core_hours: hours(usage.idle.between_core_s),
+                beside_core_hours: hours(usage.idle.beside_core_s),
+                after_core_hours: hours(usage.idle.after_core_s),
+                unused_core_hours: hours(usage.idle.unused_core_s),
+            },
             not_joined_core_hours: hours(usage.unjoined_core_s),
             leaving_core_hours: hours(usage.leaving_core_s),
             ends: ends.collect(),
@@ -119,6 +143,11 @@ impl SiteCoreHours {
         for (label, hours) in [
             ("tasks", self.tasks_core_hours),
             ("idle", self.idle_core_hours),
+            ("  before", self.idle_parts.before_core_hours),
+            ("  between", self.idle_parts.between_core_hours),
+            ("  beside", self.idle_parts.beside_core_hours),
+            ("  after", self.idle_parts.after_core_hours),
+            ("  unused", self.idle_parts.unused_core_hours),
             ("not joined", self.not_joined_core_hours),
             ("leaving", self.leaving_core_hours),
         ] {
@@ -134,7 +163,7 @@ impl SiteCoreHours {
 #[cfg(test)]
 mod tests {
     use tollgate_batch::EngineKind;
-    use tollgate_sites::SiteUsage;
+    use tollgate_sites::{IdleParts, SiteUsage};
 
     use super::*;
 
@@ -148,6 +177,13 @@ mod tests {
                 core_s: 9000,
                 busy_core_s: 5400,
                 idle_core_s: 1800,
+                idle: IdleParts {
+                    before_core_s: 36,
+                    between_core_s: 360,
+                    beside_core_s: 720,
+                    after_core_s: 540,
+                    unused_core_s: 144,
+                },
                 unjoined_core_s: 900,
                 leaving_core_s: 90,
                 ends: [(String::new(), 2), ("PREEMPTED".to_owned(), 1)].into(),
@@ -161,7 +197,8 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "site lab: 2.50 of 100 core hours; 3 pilots ended\n  \
-             tasks       1.50\n  idle        0.50\n  not joined  0.25\n  leaving     0.03\n  \
+             tasks       1.50\n  idle        0.50\n    before    0.01\n    between   0.10\n    \
+             beside    0.20\n    after     0.15\n    unused    0.04\n  not joined  0.25\n  leaving     0.03\n  \
              ended       1: PREEMPTED\n  ended       2: by itself\n"
         );
     }

@@ -192,6 +192,7 @@ impl PilotWork for ServiceWork {
                 .filter_map(waiting)
                 .chain(self.inside[0])
                 .collect(),
+            later: self.jobs.iter().filter_map(later).collect(),
             running: self
                 .jobs
                 .iter()
@@ -209,8 +210,9 @@ impl ServiceWork {
     pub(super) fn misfits(&self, site: &SiteSupply, most: usize) -> Vec<MisfitJob> {
         let misfit = |job: &JobDetails| {
             let group = waiting(job)?;
-            let cores = pluralise(site.cores as usize, "core");
-            let why = if group.cores > site.cores {
+            let most = site.most_cores();
+            let cores = pluralise(most as usize, "core");
+            let why = if group.cores > most {
                 format!("{} cores: a pilot has {cores}", group.cores)
             } else if group.run_time > site.usable() {
                 let [long, time] = [group.run_time, site.usable()]
@@ -242,6 +244,12 @@ fn waiting(job: &JobDetails) -> Option<TaskGroup> {
         }
     };
     (tasks > 0).then(|| group(job, tasks, at_once, Span::ZERO))
+}
+
+/// Returns the tasks that wait for other jobs, or whose room is reserved.
+fn later(job: &JobDetails) -> Option<TaskGroup> {
+    let waits = job.state == JobState::Dependent || job.state == JobState::Reserved;
+    waits.then(|| group(job, 1, 1, Span::ZERO))
 }
 
 fn running(job: &JobDetails, now: Instant) -> Option<TaskGroup> {
@@ -324,6 +332,11 @@ mod tests {
         assert_eq!(groups(limited), Some((7, 2)));
         let dependent = json!({"state": "dependent", "array": array(7, 0, None)});
         assert_eq!(groups(dependent), None);
+        let later = |state: &str| later(&job(json!({ "state": state }))).is_some();
+        assert_eq!(
+            ["dependent", "reserved", "queued", "held"].map(later),
+            [true, true, false, false]
+        );
     }
 
     #[test]

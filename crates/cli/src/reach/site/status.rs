@@ -93,6 +93,9 @@ pub(crate) struct SiteReport {
     /// Mean time that the pilots waited that started; none if none has started.
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_wait_s: Option<f64>,
+    /// Number of the pilots so far that the engine ended before their time; of the last ones, if they are many.
+    #[serde(skip_serializing_if = "is_zero")]
+    ended_early: u32,
     /// Last decision of `tollgate site keep`; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     keep: Option<KeepView>,
@@ -138,6 +141,10 @@ struct PilotView {
     /// Whether it runs and the service did not have its worker when it was last looked at.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     not_joined: bool,
+    /// Number of its cores.
+    cores: u32,
+    /// Its time limit.
+    time_s: f64,
     /// Instant at which it was submitted.
     submitted_at: String,
     /// Instant of its start.
@@ -168,6 +175,10 @@ struct LogLine {
     text: String,
 }
 
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// Returns the schema of the word for an engine. The crate of the engines is free of schemas.
 fn engine_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": EngineKind::ALL.map(EngineKind::name) })
@@ -191,7 +202,8 @@ impl SiteEntry {
 }
 
 impl PilotView {
-    fn new(pilot: &PilotRecord, waits: &PilotWaits, now: Instant) -> Self {
+    fn new(pilot: &PilotRecord, site: &SiteSettings, waits: &PilotWaits, now: Instant) -> Self {
+        let shape = pilot.shape(site);
         let starts = |level| Some(format_iso(now + waits.rest(level, pilot.age(now))?));
         let [earliest_at, latest_at] = START_LEVELS.map(starts);
         let expected_start =
@@ -207,6 +219,8 @@ impl PilotView {
             id: pilot.id.map(|id| id.0),
             state: pilot.phase,
             not_joined: pilot.phase == PilotPhase::Runs && pilot.was_missed && !pilot.has_joined,
+            cores: shape.cores,
+            time_s: shape.time.as_secs_f64(),
             submitted_at: format_iso(pilot.offered_at),
             started_at: pilot.started_at.map(format_iso),
             expected_start: expected_start.filter(|_| pilot.is_pending()),
@@ -218,13 +232,17 @@ impl PilotView {
     }
 
     /// Returns the columns of the pilots of a site.
-    fn columns<'a>(site: &'a str, now: &'a jiff::Zoned) -> [Column<'a, Self>; 8] {
+    fn columns<'a>(site: &'a str, now: &'a jiff::Zoned) -> [Column<'a, Self>; 9] {
         let local = |at: &Option<String>| Some(format::format_short_time(at.as_ref()?, now));
         [
             Column::new("pilot", move |pilot: &Self| {
                 format!("{site}.{}", pilot.number)
             }),
             Column::optional("job", |pilot: &Self| Some(pilot.id?.to_string())),
+            Column::new("shape", |pilot: &Self| {
+                let time = format::format_span(pilot.time_s);
+                format!("{}x{time}", pilot.cores)
+            }),
             Column::new("state", |pilot: &Self| match pilot.not_joined {
                 true => format!("{}, not joined", pilot.state.name()),
                 false => pilot.state.name().to_owned(),
@@ -280,7 +298,6 @@ impl SiteReport {
             .map(|span| span.as_secs_f64())
             .collect();
         let mean_wait = waits.iter().sum::<f64>() / waits.len() as f64;
-        let pilot_waits = state.pilot_waits(now);
         let decision = state.keep.as_ref().filter(|record| !record.text.is_empty());
         let line = |entry: LogEntry| LogLine {
             at: format_iso(entry.at),
@@ -289,6 +306,7 @@ impl SiteReport {
         Self {
             site: SiteEntry::new(settings, state),
             mean_wait_s: (!waits.is_empty()).then_some(mean_wait),
+            ended_early: state.preemptions(now).preemptions,
             keep: decision.map(|record| KeepView {
                 at: format_iso(record.at),
                 text: record.text.clone(),
@@ -300,7 +318,10 @@ impl SiteReport {
             pilots: state
                 .pilots
                 .iter()
-                .map(|pilot| PilotView::new(pilot, &pilot_waits, now))
+                .map(|pilot| {
+                    let waits = state.waits_of_kind(pilot.kind, now);
+                    PilotView::new(pilot, settings, &waits, now)
+                })
                 .collect(),
             log: log.into_iter().map(line).collect(),
         }
@@ -378,6 +399,10 @@ impl SiteReport {
         let waited = match self.mean_wait_s {
             Some(mean) => format!("; started after {} on average", format::format_span(mean)),
             None => String::new(),
+        };
+        let waited = match self.ended_early {
+            0 => waited,
+            early => format!("{waited}; {early} ended early by the engine"),
         };
         let counts = PilotCounts {
             pending: site.pending,

@@ -58,6 +58,8 @@ pub(super) struct RunCounts {
     signalled: u32,
     /// Number of pilots that received another end.
     moved_ends: u32,
+    /// Number of idle pilots that were asked to leave.
+    released: u32,
     /// Number of attempts that gave way on a desktop.
     evictions: u32,
     /// Number of jobs that were not tried again.
@@ -72,6 +74,7 @@ impl RunCounts {
         self.kept_outputs += other.kept_outputs;
         self.signalled += other.signalled;
         self.moved_ends += other.moved_ends;
+        self.released += other.released;
         self.evictions += other.evictions;
         self.abandoned += other.abandoned;
     }
@@ -84,6 +87,7 @@ impl RunCounts {
         assert!(self.kept_outputs > 0, "no output was kept");
         assert!(self.signalled > 0, "no pilot was ended with its tasks");
         assert!(self.moved_ends > 0, "no pilot received another end");
+        assert!(self.released > 0, "no idle pilot was released");
         assert!(self.evictions > 0, "no attempt gave way");
         assert!(self.abandoned > 0, "no job was abandoned");
     }
@@ -233,7 +237,8 @@ impl WorkerSimulation {
                 let mut faults = self.faults.lock().unwrap();
                 faults.draw_disk(&mut self.random);
             }
-            20 => self.move_end(host),
+            20 if self.random.one_in(2) => self.move_end(host),
+            20 => self.release(host),
             21 => {
                 let lies = self.random.one_in(2);
                 self.falsifier.falsify(lies.then(|| self.random.split()));
@@ -302,6 +307,15 @@ impl WorkerSimulation {
         self.tick(vec![ControllerRequest::MoveEnds { ends, reply }]);
         let moved = answer.blocking_recv().expect("an answer");
         self.seen.moved_ends += moved.map_or(0, |moved| moved.len() as u32);
+    }
+
+    /// Asks a pilot to leave that no work needs, which it does only if it runs nothing.
+    fn release(&mut self, host: usize) {
+        let (reply, answer) = oneshot::channel();
+        let workers = vec![self.hosts[host].pilot_name()];
+        self.tick(vec![ControllerRequest::ReleaseWorkers { workers, reply }]);
+        let released = answer.blocking_recv().expect("an answer");
+        self.seen.released += released.map_or(0, |released| released.len() as u32);
     }
 
     /// Puts a new host in the place of one, on which nothing runs any more.

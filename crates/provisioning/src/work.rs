@@ -1,0 +1,56 @@
+//! The unfinished work of a service.
+
+use tollgate_model::{Instant, Span};
+
+/// The least time that a task counts for.
+const SHORTEST: Span = Span::from_secs(1);
+
+/// Equal tasks that wait or run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskGroup {
+    /// The number of cores of a task; at least 1.
+    pub cores: u32,
+    /// The time that a task is expected to take from now on.
+    pub run_time: Span,
+    /// The number of tasks.
+    pub tasks: u32,
+    /// The maximum number of these tasks that may run at once.
+    pub at_once: u32,
+    /// The deadline of each task. None if there is no deadline.
+    pub deadline: Option<Instant>,
+}
+
+/// The unfinished work of a service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PendingWork {
+    /// The tasks that could start at once if there were cores.
+    pub waiting: Vec<TaskGroup>,
+    /// The tasks that wait for other tasks, or whose room is reserved: no pilot is wanted for them yet, and one that is
+    /// there waits for them.
+    pub later: Vec<TaskGroup>,
+    /// The tasks that run on pilots.
+    pub running: Vec<TaskGroup>,
+    /// The number of idle cores that belong to no pilot.
+    pub idle_elsewhere: u32,
+}
+
+impl TaskGroup {
+    pub(crate) fn is_startable(&self) -> bool {
+        self.tasks > 0 && self.at_once > 0
+    }
+
+    pub(crate) fn fits(&self, cores: u32, time: Span) -> bool {
+        self.cores <= cores && self.run_time <= time
+    }
+
+    /// Returns the work in core-seconds.
+    pub(crate) fn work(&self) -> f64 {
+        let run_time = self.run_time.max(SHORTEST);
+        f64::from(self.tasks) * f64::from(self.cores) * run_time.as_secs_f64()
+    }
+
+    /// Returns the number of cores that the tasks can use at once.
+    pub(crate) fn width(&self) -> f64 {
+        f64::from(self.tasks.min(self.at_once)) * f64::from(self.cores)
+    }
+}
