@@ -177,6 +177,7 @@ mod tests {
             n_running: running as u32,
             n_leaving: 0,
             pending: vec![waits; pending],
+            joining: Span::ZERO,
             hazard: PilotHazard::default(),
             idle_part: 0.1,
             is_paused: false,

@@ -7,9 +7,11 @@ use tollgate_model::Span;
 use crate::horizon::WorkHorizons;
 use crate::shape::{ENDING, PilotShape};
 use crate::supply::SiteSupply;
+use crate::work::{PendingWork, TaskGroup};
 
-/// The time of a pilot, as a multiple of its share of the work that waits: as much again may come while it waits and
-/// runs. A pilot that has nothing to do is released.
+/// The time of a pilot, as a multiple of its share of the work that waits, also of that which other pilots are expected to
+/// take. A pilot that lasts as long as the rest alone would be at its end when the next work comes. One that has nothing to
+/// do is released.
 const MARGIN: f64 = 2.0;
 /// Time limits are whole minutes: Slurm knows no others.
 const MINUTE: Span = Span::from_secs(60);
@@ -41,10 +43,14 @@ pub struct ShapeChoice {
 impl ShapeChoice {
     /// Returns the best shape for the work that is left. None if no pilot of the site is needed. With no room for any
     /// pilot, one counts.
-    pub(crate) fn best(site: &SiteSupply, horizons: &WorkHorizons, room: u32) -> Option<Self> {
+    pub(crate) fn best(
+        site: &SiteSupply,
+        work: (&PendingWork, &WorkHorizons),
+        room: u32,
+    ) -> Option<Self> {
         let kinds = 0..site.shapes.len();
         let all: Vec<Self> = kinds
-            .filter_map(|kind| Self::candidate(kind, site, horizons, room.max(1)))
+            .filter_map(|kind| Self::candidate(kind, site, work, room.max(1)))
             .collect();
         let most = all.iter().map(|one| one.in_time).fold(0.0, f64::max);
         let in_time = || all.iter().filter(|one| one.in_time * SAME_END >= most);
@@ -64,7 +70,7 @@ impl ShapeChoice {
     fn candidate(
         kind: usize,
         site: &SiteSupply,
-        horizons: &WorkHorizons,
+        (work, horizons): (&PendingWork, &WorkHorizons),
         room: u32,
     ) -> Option<Self> {
         let supply = &site.shapes[kind];
@@ -74,16 +80,20 @@ impl ShapeChoice {
         if pilots == 0 {
             return None;
         }
-        let (work, longest) = horizons.fitting(capacity);
-        let share = work / (f64::from(pilots) * f64::from(supply.shape.cores));
-        let needed = Span::from_secs_f64(share * MARGIN) + longest + ENDING;
+        let cores = f64::from(pilots) * f64::from(supply.shape.cores);
+        let (left, longest) = horizons.fitting(capacity);
+        let share = left / cores;
+        let whole = work.waiting.iter().filter(|group| group.is_startable());
+        let whole = whole.filter(|group| group.fits(capacity.cores, capacity.usable));
+        let whole: f64 = whole.map(TaskGroup::work).sum();
+        let needed = Span::from_secs_f64(whole / cores * MARGIN) + longest + site.joining + ENDING;
         Some(Self {
             kind,
             shape: supply.shape,
             time: whole_minutes(needed).min(supply.shape.time),
             pilots,
             starts_in,
-            done_in: starts_in + longest.max(Span::from_secs_f64(share)),
+            done_in: capacity.delay + longest.max(Span::from_secs_f64(share)),
             candidates: 1,
             in_time: horizons.done_in_time(capacity, pilots),
         })

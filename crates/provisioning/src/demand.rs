@@ -227,7 +227,7 @@ impl<'a> SiteDraft<'a> {
             let room = self.site.pending_limit() as usize;
             let room = room.saturating_sub(self.kept.len() + self.new.len());
             let room = u32::try_from(room).unwrap_or(u32::MAX);
-            let Some(choice) = ShapeChoice::best(self.site, horizons, room) else {
+            let Some(choice) = ShapeChoice::best(self.site, (work, horizons), room) else {
                 break;
             };
             let kind = choice.kind;
@@ -331,12 +331,12 @@ impl<'a> SiteDraft<'a> {
 }
 
 impl SiteSupply {
-    /// Returns pilots of a shape that start after `delay`, as they take work.
+    /// Returns pilots of a shape that start after `delay`, as they take work once they have joined.
     pub(crate) fn capacity(&self, shape: PilotShape, delay: Span) -> PilotCapacity {
-        let usable = shape.usable();
+        let usable = (shape.usable() - self.joining).max(Span::ZERO);
         PilotCapacity {
             cores: shape.cores,
-            delay,
+            delay: delay + self.joining,
             usable,
             counted: self.hazard.counted(usable),
         }

@@ -100,6 +100,7 @@ mod tests {
             running,
             n_leaving: 0,
             pending: Vec::new(),
+            joining: Span::ZERO,
             hazard: PilotHazard::default(),
             idle_part: 0.1,
             is_paused: false,

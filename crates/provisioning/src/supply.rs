@@ -76,6 +76,8 @@ pub struct SiteSupply {
     pub n_leaving: u32,
     /// The pilots that wait, those first that are expected to start first.
     pub pending: Vec<PendingPilot>,
+    /// The time from the start of a pilot until it takes tasks.
+    pub joining: Span,
     /// How often the engine ends pilots before their time.
     pub hazard: PilotHazard,
     /// The part of a pilot's time that it may be without any task before it is released.

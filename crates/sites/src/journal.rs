@@ -31,6 +31,8 @@ const MAX_LOG: u64 = 1 << 20;
 /// How long another command's lock is waited for, and the pause between two attempts.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
+/// The number of pilots whose time to join counts.
+const N_JOINED: usize = 9;
 /// The number of waits of pilots of one kind below which those of others count, too.
 const FEW_WAITS: usize = 10;
 /// The number of pilots that are over and are kept, for their waits.
@@ -98,6 +100,18 @@ impl SiteState {
         let others = others.filter_map(|pilot| pilot.wait(now));
         let n_others = FEW_WAITS.saturating_sub(own.len());
         PilotWaits::new(own.into_iter().chain(others.take(n_others)))
+    }
+
+    /// Returns the time from the start of a pilot until the service has it: the median of the last pilots, and zero without
+    /// any. It is measured at looks at the service, and so at most one look too long.
+    pub fn joining(&self) -> Span {
+        let latest_first = self.pilots.iter().rev();
+        let joined =
+            latest_first.filter_map(|pilot| Some(pilot.joined_at?.since(pilot.started_at?)));
+        let mut joined: Vec<Span> = joined.take(N_JOINED).collect();
+        joined.sort_unstable();
+        let median = joined.get(joined.len() / 2).copied();
+        median.unwrap_or(Span::ZERO).max(Span::ZERO)
     }
 
     /// Returns how often the engine ended pilots of the site before their time, as of `now`.
@@ -343,6 +357,27 @@ mod tests {
             (numbers.len(), numbers[0], numbers[1]),
             (KEPT_ENDED + 1, 0, 40)
         );
+    }
+
+    #[test]
+    fn time_to_join_is_the_median_of_the_last_pilots() {
+        let joins = |spans: &[i64]| {
+            let pilots = spans.iter().zip(1..).map(|(&span, number)| PilotRecord {
+                started_at: Some(Instant::from_secs(100)),
+                joined_at: Some(Instant::from_secs(100 + span)),
+                ..pilot(number, PilotPhase::Runs)
+            });
+            let state = SiteState {
+                pilots: pilots.collect(),
+                ..SiteState::default()
+            };
+            state.joining()
+        };
+        assert_eq!(joins(&[]), Span::ZERO);
+        assert_eq!(joins(&[3, 90, 5]), Span::from_secs(5));
+        // The clock of the engine may be ahead.
+        assert_eq!(joins(&[-5]), Span::ZERO);
+        assert_eq!(joins(&[[600; 9], [4; 9]].concat()), Span::from_secs(4));
     }
 
     #[test]

@@ -66,6 +66,9 @@ pub struct PilotRecord {
     /// The id of its token. None if it needs none, or the token was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// The instant at which its worker was first seen at the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined_at: Option<Instant>,
     /// Whether its worker was seen at the service.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_joined: bool,
@@ -137,6 +140,7 @@ impl PilotRecord {
             cancelled_at: None,
             gone_at: None,
             token: None,
+            joined_at: None,
             has_joined: false,
             was_missed: false,
             missing_since: None,

@@ -12,7 +12,7 @@ use tollgate_batch::{
 };
 use tollgate_model::{Instant, Span};
 
-use self::clock::clock_error;
+use self::clock::{clock_error, slow_start};
 use crate::control::SiteControl;
 use crate::error::SiteError;
 use crate::journal::now;
@@ -169,7 +169,8 @@ impl<'a> SiteProbe<'a> {
                     Works,
                     format!("{shared} is there on node {node}"),
                 );
-                self.judge_clock(&text, submitted, judge);
+                let started = report.as_ref().and_then(|report| report.started);
+                self.judge_clock(&text, (submitted, started), judge);
                 self.judge_node(&text, judge);
             }
             None => {
@@ -203,7 +204,7 @@ impl<'a> SiteProbe<'a> {
     fn judge_clock(
         &self,
         text: &str,
-        submitted: Instant,
+        (submitted, started): (Instant, Option<Instant>),
         report: &mut impl FnMut(&'static str, ProbeOutcome, String),
     ) {
         let seconds = field(text, "clock").and_then(|seconds| seconds.parse().ok());
@@ -218,7 +219,7 @@ impl<'a> SiteProbe<'a> {
             None => report(
                 "clock",
                 ProbeOutcome::Works,
-                "that of the node agrees".to_owned(),
+                format!("that of the node agrees{}", slow_start(node, started)),
             ),
             Some(error) => report("clock", ProbeOutcome::Fails, error),
         }

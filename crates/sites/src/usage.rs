@@ -117,12 +117,12 @@ impl SiteUsage {
         cores: u32,
         worker: PilotWorker,
     ) {
-        let idle = worker.idle_cores.min(cores);
-        let idle_core_s = core_seconds(passed, idle);
-        let busy_core_s = core_seconds(passed, cores - idle);
+        let busy = worker.busy_cores.min(cores);
+        let idle_core_s = core_seconds(passed, cores - busy);
+        let busy_core_s = core_seconds(passed, busy);
         self.idle_core_s += idle_core_s;
         self.busy_core_s += busy_core_s;
-        if idle == cores {
+        if busy == 0 {
             pilot_use.idle_since.get_or_insert(now);
             pilot_use.idle_core_s += idle_core_s;
             return;
@@ -165,6 +165,7 @@ mod tests {
         Some(PilotWorker {
             takes_tasks,
             idle_cores,
+            busy_cores: 4 - idle_cores,
         })
     }
 
@@ -206,7 +207,7 @@ mod tests {
         let mut pilot_use = PilotUse::NONE;
         for tick in 0..=100 {
             let now = Instant::from_micros(1_500_000 * tick);
-            let pilot = (&mut pilot_use, 1, worker(true, 0));
+            let pilot = (&mut pilot_use, 1, worker(true, 3));
             usage.sample(now, std::iter::once(pilot));
         }
         assert_eq!(usage.busy_core_s, 150);

@@ -19,6 +19,7 @@ fn site(cores: u32, usable_s: i64) -> SiteSupply {
         n_running: 0,
         n_leaving: 0,
         pending: Vec::new(),
+        joining: Span::ZERO,
         hazard: PilotHazard::default(),
         idle_part: 0.1,
         is_paused: false,
@@ -241,6 +242,18 @@ fn pilots_take_work_from_their_expected_start_on() {
 }
 
 #[test]
+fn pilots_that_join_slowly_take_less_work_and_later() {
+    let slow = |joining_s| SiteSupply {
+        joining: Span::from_secs(joining_s),
+        ..waits(site(1, 3600), 0)
+    };
+    check(&waiting(&[tasks(60, 1, 60)]), &[slow(0)], &[1]);
+    check(&waiting(&[tasks(60, 1, 60)]), &[slow(60)], &[2]);
+    let work = waiting(&[due(tasks(10, 1, 60), 240)]);
+    check(&work, &[slow(120)], &[5]);
+}
+
+#[test]
 fn new_pilot_does_not_overtake_one_that_waits() {
     // One task that is due soon: a queue that starts the second pilot first is not expected.
     let work = waiting(&[due(tasks(1, 1, 60), 100)]);
@@ -310,6 +323,12 @@ fn time_of_a_pilot_is_that_of_the_work_that_waits() {
     assert_eq!(new(&[tasks(1, 1, 60)]), [(1, 4.0)]);
     assert_eq!(new(&[tasks(10, 1, 60)]), [(1, 22.0)]);
     assert_eq!(new(&[tasks(50, 1, 60)]), [(1, 60.0)]);
+    // Other pilots are expected to take all but one task, and it counts whole all the same.
+    let others = PendingWork {
+        idle_elsewhere: 9,
+        ..waiting(&[tasks(10, 1, 60)])
+    };
+    assert_eq!(new_pilots(&others, site(1, 3590)), [(1, 22.0)]);
     // The base is not there for some work alone.
     let base = SiteSupply {
         base: 1,

@@ -40,6 +40,8 @@ pub struct PilotWorker {
     pub takes_tasks: bool,
     /// The number of its cores without a task.
     pub idle_cores: u32,
+    /// The number of its cores with a task. Together with the others they may be fewer than the pilot has.
+    pub busy_cores: u32,
 }
 
 /// The workers of pilots, by name: None for a pilot that has no worker.
@@ -104,9 +106,12 @@ impl SiteControl {
     /// # Errors
     /// An error if a file of the site cannot be used.
     pub fn note_joined(&mut self, worker_of: &PilotWorkers<'_>) -> Result<(), SiteError> {
-        let site = &self.settings.name;
+        let (now, site) = ((self.clock)(), &self.settings.name);
         for pilot in &mut self.state.pilots {
-            pilot.has_joined |= worker_of(&worker_name(site, pilot)).is_some();
+            if !pilot.has_joined && worker_of(&worker_name(site, pilot)).is_some() {
+                pilot.has_joined = true;
+                pilot.joined_at = Some(now);
+            }
             pilot.was_missed |= pilot.phase == PilotPhase::Runs && !pilot.has_joined;
         }
         let pilots = self.state.pilots.iter_mut();
@@ -117,7 +122,7 @@ impl SiteControl {
             let cores = pilot.shape(settings).cores;
             (&mut pilot.usage, cores, worker)
         });
-        self.state.usage.sample((self.clock)(), workers);
+        self.state.usage.sample(now, workers);
         self.journal.save(&mut self.state)
     }
 
@@ -197,6 +202,7 @@ impl SiteControl {
             n_running: u32::try_from(counts.running).unwrap_or(u32::MAX),
             n_leaving: u32::try_from(leaving.count()).unwrap_or(u32::MAX),
             pending,
+            joining: self.state.joining(),
             hazard: self.state.preemptions(now),
             idle_part: f64::from(settings.idle_percent) / 100.0,
             is_paused: self.is_paused(),
@@ -388,7 +394,7 @@ impl SiteControl {
                 .idleness(1, now)
                 .map_or(Span::ZERO, |idleness| idleness.idle);
             self.journal.log(format!(
-                "released pilot {}: it has run nothing for {} s, and no task that is known needs it",
+                "released pilot {}: it has run nothing for {} s, and no task that is known can run there",
                 pilot.number,
                 idle.as_secs_f64().round()
             ))?;

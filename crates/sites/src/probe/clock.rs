@@ -19,9 +19,38 @@ pub(super) fn clock_error(node: Instant, from: Instant, to: Instant) -> Option<S
     })
 }
 
+/// The time from the start of a job to its end that is worth a word: the job of a check takes a few seconds.
+const SLOW_START: Span = Span::from_secs(15);
+
+/// Returns the words for a job that was over on its node at `node` and had started much earlier. Pilots lose this time, too. Empty if
+/// there is nothing to say.
+pub(super) fn slow_start(node: Instant, started: Option<Instant>) -> String {
+    let late = started.map(|started| node.since(started));
+    late.filter(|late| *late > SLOW_START)
+        .map_or_else(String::new, |late| {
+            let seconds = late.as_secs_f64().round();
+            format!(
+                "; the job took {seconds} s for seconds of work, and pilots lose as much: is a log-in slow there (`time bash -lc true`)?"
+            )
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn job_that_begins_long_after_its_start_is_named() {
+        let words = |late: i64| {
+            slow_start(
+                Instant::from_secs(1000 + late),
+                Some(Instant::from_secs(1000)),
+            )
+        };
+        assert_eq!(words(15), "");
+        assert!(words(62).contains("took 62 s"), "{}", words(62));
+        assert_eq!(slow_start(Instant::from_secs(1000), None), "");
+    }
 
     #[test]
     fn clock_that_ran_between_submission_and_end_is_right() {

@@ -177,6 +177,7 @@ fn three_pilots_that_end_at_once_pause_the_site_until_one_joins() {
         (name == "fake.4").then_some(PilotWorker {
             takes_tasks: true,
             idle_cores: 1,
+            busy_cores: 0,
         })
     };
     site.look(&worker_of).expect("the engine answers");
@@ -200,6 +201,7 @@ fn pilot_that_does_not_join_has_no_room_after_a_while() {
             Some(PilotWorker {
                 takes_tasks,
                 idle_cores: 1,
+                busy_cores: 0,
             })
         }
     };
@@ -471,6 +473,7 @@ fn idle_pilot_is_released_once_in_a_while() {
         Some(PilotWorker {
             takes_tasks: true,
             idle_cores: 1,
+            busy_cores: 0,
         })
     };
     site.look(&worker_of).expect("the engine answers");
@@ -489,6 +492,7 @@ fn idle_pilot_is_released_once_in_a_while() {
         Some(PilotWorker {
             takes_tasks: true,
             idle_cores: 0,
+            busy_cores: 1,
         })
     };
     site.look(&busy).expect("the engine answers");

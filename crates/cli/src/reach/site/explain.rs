@@ -44,6 +44,8 @@ pub(crate) struct SiteExplanation {
     /// Time within which a pilot that is submitted now starts with a probability of one half; none if none has waited yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_wait_s: Option<f64>,
+    /// Time from the start of a pilot until the service has it.
+    joining_s: f64,
     /// Shapes in which the site takes pilots.
     shapes: Vec<ShapeView>,
     /// How often the engine ended pilots before their time.
@@ -152,6 +154,7 @@ pub(crate) fn explain(
             queue_at_most: supply.queue_at_most,
             usable_s: supply.usable().as_secs_f64(),
             expected_wait_s: supply.expected_wait().map(Span::as_secs_f64),
+            joining_s: supply.joining.as_secs_f64(),
             shapes: ShapeView::all(site.settings(), supply),
             preemptions: PreemptionView::new(supply),
             choice: demand.choice.as_ref().map(ToString::to_string),
@@ -180,7 +183,10 @@ impl SiteExplanation {
         }
         if self.release > 0 {
             let idle = pluralise(self.release, "idle pilot");
-            writeln!(out, "  leaving   {idle}: no task that is known needs them")?;
+            writeln!(
+                out,
+                "  leaving   {idle}: no task that is known can run there"
+            )?;
         }
         let queue = match self.queue_at_most {
             Some(most) => format!("at most {most} of them waiting"),
@@ -192,7 +198,11 @@ impl SiteExplanation {
         writeln!(out, "  a pilot   has {usable} for tasks")?;
         if let Some(wait) = self.expected_wait_s {
             let wait = format::format_span(wait);
-            writeln!(out, "  a new one starts within {wait} one time in two")?;
+            let joining = format::format_span(self.joining_s);
+            writeln!(
+                out,
+                "  a new one starts within {wait} one time in two, and joins {joining} later"
+            )?;
         }
         for shape in self.shapes.iter().filter(|_| self.shapes.len() > 1) {
             let time = format::format_span(shape.time_s);

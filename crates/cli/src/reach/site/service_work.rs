@@ -63,20 +63,18 @@ impl ServiceWork {
             let none = PilotWorker {
                 takes_tasks: false,
                 idle_cores: 0,
+                busy_cores: 0,
             };
             workers
                 .entry(worker.name.clone())
                 .or_insert(none)
                 .takes_tasks |= takes_tasks;
         }
-        for node in nodes
-            .nodes
-            .iter()
-            .filter(|node| node.state == NodeAvailability::Idle)
-        {
+        for node in &nodes.nodes {
             let pilot_worker = node.worker.as_ref().and_then(|name| workers.get_mut(name));
             if let Some(pilot_worker) = pilot_worker {
-                pilot_worker.idle_cores += 1;
+                pilot_worker.idle_cores += u32::from(node.state == NodeAvailability::Idle);
+                pilot_worker.busy_cores += u32::from(node.tasks > 0);
             }
         }
         Self {
@@ -112,9 +110,11 @@ impl ServiceWork {
                 let worker = work.workers.entry(pilot).or_insert(PilotWorker {
                     takes_tasks: true,
                     idle_cores: 0,
+                    busy_cores: 0,
                 });
-                if is_idle {
-                    worker.idle_cores = site.cores;
+                match is_idle {
+                    true => worker.idle_cores = site.cores,
+                    false => worker.busy_cores = site.cores,
                 }
             }
         }
@@ -305,7 +305,7 @@ mod tests {
     }
 
     fn nodes() -> NodeList {
-        let node = |id: u32, state: &str, worker: Option<&str>| json!({"id": id, "state": state, "tasks": 0, "worker": worker});
+        let node = |id: u32, state: &str, worker: Option<&str>| json!({"id": id, "state": state, "tasks": u32::from(state == "busy"), "worker": worker});
         let worker = |name: &str, state: &str, site: Option<&str>| json!({"name": name, "state": state, "incarnation": 1, "first_node": 1, "nodes": 2, "site": site, "enforced": []});
         let list = json!({
             "memory_per_node_bytes": 0, "enforced": [],
@@ -356,10 +356,10 @@ mod tests {
         let work = ServiceWork::new(Vec::new(), nodes());
         let worker = |name| {
             work.worker(name)
-                .map(|worker| (worker.takes_tasks, worker.idle_cores))
+                .map(|worker| (worker.takes_tasks, worker.idle_cores, worker.busy_cores))
         };
-        assert_eq!(worker("west.1"), Some((true, 1)));
-        assert_eq!(worker("west.2"), Some((false, 0)));
+        assert_eq!(worker("west.1"), Some((true, 1, 1)));
+        assert_eq!(worker("west.2"), Some((false, 0, 0)));
         assert_eq!(worker("west.3"), None);
         let idle = |sites: &[&str]| {
             let sites = sites.iter().copied().collect();
