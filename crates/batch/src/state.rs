@@ -63,17 +63,14 @@ const LIMIT_WORDS: [(&str, BatchLimit); 7] = [
 ];
 
 /// Words of engines for the end of a job before its time. Slurm has the states of a job that was preempted, whose node
-/// failed or that was put back into the queue. Grid Engine has the codes in its records of a job that was rescheduled or
-/// migrated. HTCondor has the reason of a job that its machine gave up.
-const EARLY_ENDS: [&str; 8] = [
+/// failed or did not boot. Grid Engine has the codes in its records of a job that was rescheduled or migrated. HTCondor has
+/// none: a job that its machine gave up is back in the queue.
+const EARLY_ENDS: [&str; 5] = [
     "PREEMPTED",
     "NODE_FAIL",
     "BOOT_FAIL",
-    "REQUEUED",
     "rescheduling",
     "migrating",
-    "evicted",
-    "preempted",
 ];
 
 /// Returns whether an engine's reason says that it ended a job that ran before the time of the job was over, for reasons
@@ -93,5 +90,26 @@ impl BatchJobReport {
     /// Returns whether the job has this name.
     pub fn is_named(&self, name: &BatchJobName) -> bool {
         self.name == name.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn end_of_another_kind_is_no_early_end() {
+        for reason in ["PREEMPTED", "NODE_FAIL (NodeDown)", "25 : rescheduling"] {
+            assert!(is_early_end(reason), "{reason}");
+        }
+        for reason in [
+            "",
+            "TIMEOUT",
+            "CANCELLED by 1000",
+            "OUT_OF_MEMORY",
+            "37 : qmaster enforced h_rt",
+        ] {
+            assert!(!is_early_end(reason), "{reason}");
+        }
     }
 }

@@ -103,7 +103,7 @@ impl PilotScript<'_> {
     /// Returns the memory that the pilot offers at most. A part of a node offers what the engine gives it, unless the
     /// user asks for some.
     fn memory_mib(&self) -> Option<u64> {
-        let takes_node = self.form.is_whole || self.site.shapes.is_empty();
+        let takes_node = self.form.is_whole || self.site.takes_whole_nodes();
         let of_node = self.site.node_memory_mib.filter(|_| takes_node);
         self.form.memory_mib.or(of_node)
     }

@@ -211,6 +211,11 @@ impl SiteSettings {
         Some(Bytes::from_kibibytes(kibibytes))
     }
 
+    /// Returns whether the one shape of pilots is all cores of a node, so that such a pilot takes all the memory, too.
+    pub(crate) fn takes_whole_nodes(&self) -> bool {
+        self.shapes.is_empty() && self.node_memory_mib.is_some()
+    }
+
     /// Returns the shapes of pilots; at least one.
     pub fn kinds(&self) -> Vec<PilotForm> {
         if self.shapes.is_empty() {

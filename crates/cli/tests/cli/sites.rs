@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program::{ProgramOutput, command};
@@ -348,6 +348,42 @@ fn pilot_of_all_cores_is_as_large_as_the_largest_node_of_its_queue() {
     }
     let listed = user.tollgate(&["site", "list"]).answer();
     assert!(!listed.contains("other"), "{listed}");
+}
+
+#[test]
+fn site_of_several_shapes_knows_the_size_of_a_whole_node() {
+    let user = SiteUser::new();
+    let shapes = ["--shapes", "1x10m,2x1h30m,whole", "--time", "2h"];
+    user.add("slurm", &shapes);
+    let listed = user.tollgate(&["site", "list", "--format", "json"]);
+    let listed: Value = serde_json::from_str(&listed.answer()).expect("JSON");
+    let site = &listed["sites"][0];
+    let known = (&site["shapes"], &site["cores"], &site["time_s"]);
+    let shapes = json!(["1x10m", "2x1h30m", "whole"]);
+    assert_eq!(known, (&shapes, &json!(1), &json!(7200.0)));
+    let file = user.home.path().join(".config/tollgate/sites.toml");
+    let settings = fs::read_to_string(file).expect("settings");
+    assert!(settings.contains("node_cores = 8"), "{settings}");
+    let preview = user
+        .tollgate(&["site", "scale", "lab", "1", "--dry-run"])
+        .answer();
+    assert!(
+        preview.contains("'--cpus-per-task=1' '--time=10'"),
+        "{preview}"
+    );
+    assert!(!preview.contains("--mem"), "{preview}");
+    for (shapes, message) in [
+        ("8", "expected CORESxTIME"),
+        ("0x1h", "expected CORESxTIME"),
+        ("1x1s", "times of a minute to a year"),
+    ] {
+        let words = [
+            "site", "add", "other", "--engine", "slurm", "--shapes", shapes,
+        ];
+        let refused = user.tollgate(&words);
+        assert_eq!(refused.code, Some(2), "{refused}");
+        assert!(refused.stderr.contains(message), "{refused}");
+    }
 }
 
 /// Writes a program that stands for tollgate on a node: it runs until it is ended.

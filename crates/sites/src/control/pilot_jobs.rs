@@ -18,10 +18,10 @@ impl SiteControl {
             script,
             time: Some(self.settings.time()),
             cores: self.settings.cores,
-            memory: match (self.settings.memory(), self.settings.node_memory_mib) {
-                (Some(memory), _) => Some(JobMemory::Bytes(memory)),
-                (None, Some(_)) => Some(JobMemory::WholeNode),
-                (None, None) => None,
+            memory: match self.settings.memory() {
+                Some(memory) => Some(JobMemory::Bytes(memory)),
+                None if self.settings.takes_whole_nodes() => Some(JobMemory::WholeNode),
+                None => None,
             },
             arguments: self.settings.args.clone(),
             placement: BatchPlacement::default(),

@@ -395,6 +395,7 @@ fn pilots_have_the_shapes_and_times_that_the_demand_names() {
         words.contains("--time=4 ") && !words.contains("--exclusive"),
         "{words}"
     );
+    assert!(!words.contains("--mem"), "{words}");
     let words = engine.words("tg.fake.0a1b.2");
     for word in ["--cpus-per-task=16", "--time=60", "--mem=0", "--exclusive"] {
         assert!(words.contains(word), "{word}: {words}");

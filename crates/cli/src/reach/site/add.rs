@@ -257,6 +257,10 @@ pub(super) fn list(args: &SiteListArgs) -> Result<(), CliFailure> {
                 Column::optional("via", |site: &SiteEntry| site.via.clone()).flexible(),
                 Column::new("cores", |site: &SiteEntry| site.cores.to_string()),
                 Column::new("time", |site: &SiteEntry| format::format_span(site.time_s)),
+                Column::optional("shapes", |site: &SiteEntry| {
+                    let shapes = site.shapes.join(", ");
+                    (!shapes.is_empty()).then_some(shapes)
+                }),
                 Column::new("wanted", |site: &SiteEntry| site.target.to_string()),
                 Column::new("pending", |site: &SiteEntry| site.pending.to_string()),
                 Column::new("running", |site: &SiteEntry| site.running.to_string()),

@@ -67,6 +67,9 @@ pub(crate) struct SiteEntry {
     pub(super) cores: u32,
     /// Time limit of a pilot.
     pub(super) time_s: f64,
+    /// Shapes of pilots to choose from; none if there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) shapes: Vec<String>,
     /// Wanted number of pilots.
     #[serde(rename = "wanted")]
     pub(super) target: u32,
@@ -193,6 +196,7 @@ impl SiteEntry {
             via: settings.via.clone(),
             cores: settings.cores,
             time_s: settings.time().as_secs_f64(),
+            shapes: settings.shapes.iter().map(ToString::to_string).collect(),
             target: state.target,
             pending: counts.pending,
             running: counts.running,

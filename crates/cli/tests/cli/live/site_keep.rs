@@ -71,6 +71,33 @@ impl Drop for KeepScenario {
 }
 
 #[test]
+fn idle_pilot_is_released_long_before_its_idle_time() {
+    let scene = KeepScenario::start();
+    let root = match geteuid().is_root() {
+        true => "--worker-arg --account --worker-arg root --worker-arg --root-jobs",
+        false => "",
+    };
+    let add = format!("add calm --engine local --time 10m --idle 9m --dir . {root}");
+    scene.site(&add).answer();
+    let job = scene.submit(&["--deadline", "5m", "--estimate", "5s"]);
+    let keep = || scene.site("keep calm --once").answer();
+    keep();
+    scene.service.tollgate(&["wait", &job]).answer();
+    let status = || scene.site("status calm --format json").json();
+    scene.service.until("the pilot leaves", || {
+        keep();
+        status()["running"] == 0
+    });
+    let log = status()["log"].to_string();
+    assert!(
+        log.contains("released pilot 1: it has run nothing"),
+        "{log}"
+    );
+    let usage = scene.site("report calm --format json").json();
+    assert_eq!(usage["sites"][0]["ends"]["by itself"], 1, "{usage}");
+}
+
+#[test]
 fn pilots_come_with_jobs_and_go_without() {
     let scene = KeepScenario::start();
     let nothing = "site lab: nothing changed; 0 pending, 0 running: no task waits\n";
