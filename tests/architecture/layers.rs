@@ -58,6 +58,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "forecast",
             "gate",
             "trace",
+            "provisioning",
             "workload",
         ],
         Edge,

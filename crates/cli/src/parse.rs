@@ -3,9 +3,11 @@
 //! | module | contents |
 //! |---|---|
 //! | `past_instant` | instants of the past |
+//! | `pilots` | the names of policies of pilots, and when pilots leave |
 //! | `time_zone` | the user's time zone |
 
 pub(crate) mod past_instant;
+pub(crate) mod pilots;
 pub(crate) mod time_zone;
 
 use jiff::Zoned;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`replay`] | `tollgate replay` |
 //! | [`campus`] | `tollgate campus` |
+//! | [`pilots`] | `tollgate site simulate` |
 //! | [`policies`] | `tollgate policies` |
 //! | [`study`] | `tollgate study` |
 //! | [`forecast`] | `tollgate forecast` |
@@ -14,6 +15,7 @@
 pub(crate) mod campus;
 pub(crate) mod forecast;
 pub(crate) mod missing_requests;
+pub(crate) mod pilots;
 pub(crate) mod policies;
 pub(crate) mod record_filter;
 pub(crate) mod replay;

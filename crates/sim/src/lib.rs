@@ -7,6 +7,7 @@
 //! | [`campus`] | the campus world: tasks on desktops that users also log in to |
 //! | [`grid`] | the grid world: users' jobs, whose run times are forecast |
 //! | [`federation`] | the federation world: proxies at several sites, dispatched and moved |
+//! | [`sites`] | the world of sites: pilots in the queues of batch systems, and tasks with deadlines on them |
 //! | [`verify`] | an independent verifier of finished schedules |
 //! | `estimate_origin` | the source of the estimates that policies receive |
 //! | [`estimates`] | the run time estimates and beliefs that policies receive |
@@ -24,6 +25,7 @@ pub mod federation;
 pub mod grid;
 pub mod learning;
 pub mod rebid;
+pub mod sites;
 pub mod verify;
 
 pub use cluster::{

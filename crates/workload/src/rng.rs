@@ -62,6 +62,8 @@ pub enum StreamPurpose {
     RandomClusters,
     /// The jobs that get no deadline.
     WithoutDeadline,
+    /// The tasks of a user with pilots at several sites.
+    PilotTasks,
 }
 
 impl StreamPurpose {
@@ -92,6 +94,7 @@ impl StreamPurpose {
             Self::SampledUsers => 32,
             Self::HomeClusters => 40,
             Self::RandomClusters => 41,
+            Self::PilotTasks => 50,
         }
     }
 }

@@ -48,6 +48,7 @@ pub(crate) use self::status::{SiteListing, SiteReport, note_joined};
 
 use crate::exit::CliFailure;
 use crate::output::messages;
+use crate::simulate::pilots;
 
 /// The options of `tollgate site`.
 #[derive(Debug, clap::Args)]
@@ -66,6 +67,7 @@ enum SiteCommand {
     Keep(keep::SiteKeepArgs),
     Status(status::SiteStatusArgs),
     Report(report::SiteReportArgs),
+    Simulate(Box<pilots::PilotsArgs>),
     Agent(agent::AgentArgs),
 }
 
@@ -80,6 +82,7 @@ pub(crate) fn run(args: &SiteArgs) -> Result<(), CliFailure> {
         SiteCommand::Keep(args) => keep::run(args),
         SiteCommand::Status(args) => status::run(args),
         SiteCommand::Report(args) => report::run(args),
+        SiteCommand::Simulate(args) => pilots::run(args),
         SiteCommand::Agent(args) => agent::run(args),
     }
 }

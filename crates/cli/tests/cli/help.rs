@@ -45,6 +45,7 @@ fn site_help() {
     insta::assert_snapshot!(tollgate(&["site", "--help"]));
     insta::assert_snapshot!(tollgate(&["site", "add", "--help"]));
     insta::assert_snapshot!(tollgate(&["site", "keep", "--help"]));
+    insta::assert_snapshot!(tollgate(&["site", "simulate", "--help"]));
 }
 
 #[test]

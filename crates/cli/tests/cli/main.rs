@@ -26,6 +26,7 @@
 //! | [`live`] | a running service and its clients |
 //! | [`access`] | a service for many users |
 //! | [`workers`] | a service and a worker that connects over TCP |
+//! | [`site_simulate`] | `tollgate site simulate` |
 //! | [`sites`] | `tollgate site`, with a stand-in for Slurm and with the engine `local` |
 //! | [`sessions`] | `tollgate session` with the engine `local` |
 //! | [`crashes`] | services, workers and runners that are killed |
@@ -55,6 +56,7 @@ mod replay_clusters;
 mod replay_rows;
 mod same_bytes;
 mod sessions;
+mod site_simulate;
 mod sites;
 mod study;
 mod study_batch;

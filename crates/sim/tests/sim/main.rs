@@ -12,6 +12,7 @@
 //! | [`clusters`] | several clusters with gates of their own |
 //! | [`campus`] | the campus world |
 //! | [`federation`] | the federation world |
+//! | [`sites`] | the world of sites |
 
 mod campus;
 mod clusters;
@@ -21,6 +22,7 @@ mod oracle;
 mod preemption;
 mod prices;
 mod rebid;
+mod sites;
 mod speeds;
 mod tasks_in_step;
 mod unpredictable;

@@ -5,11 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rustix::process::Pid;
 use tollgate_host::DetachedCommand;
-use tollgate_model::Span;
-use tollgate_provisioning::{ACQUISITION_POLICIES, AcquisitionPolicy, IdleLimit};
+use tollgate_provisioning::{AcquisitionPolicy, IdleLimit};
 use tollgate_sites::{
     KeepLock, KeeperDecision, SiteError, SiteKeeper, SiteSettings, SitesFile, describe_changes,
     state_dir,
@@ -21,7 +19,7 @@ use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::CliFailure;
 use crate::operate::detach::start_detached;
 use crate::output::messages::{Verbosity, print_error};
-use crate::parse;
+use crate::parse::{self, pilots};
 
 /// The log file of a detached command, in the directory of all sites.
 const LOG_FILE: &str = "keep.log";
@@ -43,10 +41,10 @@ pub(super) struct SiteKeepArgs {
     #[arg(long)]
     base: bool,
     /// Policy by which pilots are acquired
-    #[arg(long, value_name = "NAME", default_value = AcquisitionPolicy::DEFAULT.name, value_parser = acquisition_parser())]
+    #[arg(long, value_name = "NAME", default_value = AcquisitionPolicy::DEFAULT.name, value_parser = pilots::acquisition_parser())]
     acquire: &'static AcquisitionPolicy,
     /// Time without work after which a new pilot leaves, or never [default: by the work]
-    #[arg(long, value_name = "SPAN", value_parser = parse_release)]
+    #[arg(long, value_name = "SPAN", value_parser = pilots::parse_idle_limit)]
     release: Option<IdleLimit>,
     /// Decide once, then end
     #[arg(long)]
@@ -159,24 +157,6 @@ impl SiteKeepArgs {
             writeln!(io::stdout(), "site {name}: {done}: {}", demand.reason)?;
         }
         Ok(())
-    }
-}
-
-/// Returns a parser of the names of policies, whose summaries `--help` shows.
-fn acquisition_parser() -> impl TypedValueParser<Value = &'static AcquisitionPolicy> {
-    let names = ACQUISITION_POLICIES
-        .iter()
-        .map(|policy| PossibleValue::new(policy.name).help(policy.summary));
-    PossibleValuesParser::new(names)
-        .try_map(|name| AcquisitionPolicy::find(&name).ok_or("there is no such policy"))
-}
-
-fn parse_release(text: &str) -> Result<IdleLimit, String> {
-    match text {
-        "never" => Ok(IdleLimit::Never),
-        span => parse::parse_span(span)
-            .map(|secs| IdleLimit::After(Span::from_secs_f64(secs)))
-            .map_err(|error| format!("{error}, or `never`")),
     }
 }
 
