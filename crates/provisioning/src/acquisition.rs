@@ -176,6 +176,7 @@ mod tests {
             running: vec![runs; running],
             n_running: running as u32,
             n_leaving: 0,
+            lead: Span::ZERO,
             pending: vec![waits; pending],
             joining: Span::ZERO,
             hazard: PilotHazard::default(),

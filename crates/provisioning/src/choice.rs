@@ -6,8 +6,8 @@ use tollgate_model::Span;
 
 use crate::horizon::WorkHorizons;
 use crate::shape::{ENDING, PilotShape};
-use crate::supply::SiteSupply;
-use crate::work::{PendingWork, TaskGroup};
+use crate::supply::{ShapeSupply, SiteSupply};
+use crate::work::PendingWork;
 
 /// The time of a pilot, as a multiple of its share of the work that waits, also of that which other pilots are expected to
 /// take. A pilot that lasts as long as the rest alone would be at its end when the next work comes. One that has nothing to
@@ -83,14 +83,11 @@ impl ShapeChoice {
         let cores = f64::from(pilots) * f64::from(supply.shape.cores);
         let (left, longest) = horizons.fitting(capacity);
         let share = left / cores;
-        let whole = work.waiting.iter().filter(|group| group.is_startable());
-        let whole = whole.filter(|group| group.fits(capacity.cores, capacity.usable));
-        let whole: f64 = whole.map(TaskGroup::work).sum();
-        let needed = Span::from_secs_f64(whole / cores * MARGIN) + longest + site.joining + ENDING;
+        let time = supply.time_for(work, pilots, site.joining);
         Some(Self {
             kind,
             shape: supply.shape,
-            time: whole_minutes(needed).min(supply.shape.time),
+            time,
             pilots,
             starts_in,
             done_in: capacity.delay + longest.max(Span::from_secs_f64(share)),
@@ -127,6 +124,20 @@ impl fmt::Display for ShapeChoice {
             f,
             ": expected to start in {starts} s, and to have done it in {done} s"
         )
+    }
+}
+
+impl ShapeSupply {
+    /// Returns the time for which some pilots of the shape ask, by the work that waits: at most that of the shape.
+    pub(crate) fn time_for(&self, work: &PendingWork, pilots: u32, joining: Span) -> Span {
+        let fitting = work.waiting.iter().filter(|group| group.is_startable());
+        let fitting = fitting.filter(|group| group.fits(self.shape.cores, self.shape.usable()));
+        let (sum, longest) = fitting.fold((0.0, Span::ZERO), |(sum, longest), group| {
+            (sum + group.work(), longest.max(group.run_time))
+        });
+        let share = sum / (f64::from(pilots) * f64::from(self.shape.cores));
+        let needed = Span::from_secs_f64(share * MARGIN) + longest + joining + ENDING;
+        whole_minutes(needed).min(self.shape.time)
     }
 }
 

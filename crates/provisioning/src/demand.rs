@@ -72,6 +72,8 @@ pub enum DemandReason {
     Covered,
     /// The same, and one pilot stays in the queue while tasks wait: its place there may be needed again.
     Spare,
+    /// The pilots that run end before another one would start, and tasks still wait.
+    Successor,
     /// The site has its maximum number of pilots.
     Full {
         /// The number of pilots that the work would need besides.
@@ -99,6 +101,7 @@ impl DemandReason {
             Self::TooNarrow { .. } => "too-narrow",
             Self::Covered => "covered",
             Self::Spare => "spare",
+            Self::Successor => "successor",
             Self::Full { .. } => "full",
             Self::Work { .. } => "work",
         }
@@ -132,6 +135,10 @@ impl fmt::Display for DemandReason {
                 f,
                 "the cores that are there, or pilots of other sites, take the tasks that wait; one pilot keeps its place"
             ),
+            Self::Successor => write!(
+                f,
+                "the pilots that run end before another one would start, and tasks wait"
+            ),
             Self::Full { missing } => write!(
                 f,
                 "the site has its maximum number of pilots; pilots left out: {missing}"
@@ -162,8 +169,9 @@ impl fmt::Display for DemandReason {
 /// follow in the order of their expected wait, the shortest first; ties by their order in `sites`. A site without
 /// any wait so far counts as one without delay. A pilot takes work from its expected start on, so that work which is due
 /// before is for others. A pilot that waits is wanted no more if neither the work nor the site's base needs it, at
-/// the site with the longest wait first. The last one stays while a task waits that it could run. Idle pilots are released
-/// by the rule of [`SiteSupply::released`].
+/// the site with the longest wait first. The last one stays while a task waits that it could run. If all pilots that run
+/// end before another one would start, one is wanted in their place while tasks wait. Idle pilots are released by the rule of
+/// [`SiteSupply::released`].
 pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
     let mut order: Vec<usize> = (0..sites.len())
         .filter(|&at| !sites[at].is_paused)
@@ -177,8 +185,23 @@ pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> V
     for &at in &order {
         drafts[at].add_new(&mut horizons, work);
     }
+    if leaves_no_cores(&drafts, work, now) {
+        let mut open = order.into_iter();
+        let _ = open.find(|&at| drafts[at].add_successor(work));
+    }
     let drafts = drafts.into_iter();
     drafts.map(|draft| draft.demand(work, now)).collect()
+}
+
+/// Returns whether all pilots that run end before others that are submitted now would start, and none waits.
+fn leaves_no_cores(drafts: &[SiteDraft<'_>], work: &PendingWork, now: Instant) -> bool {
+    let mut running = drafts.iter().flat_map(|draft| {
+        let pilots = draft.site.running.iter();
+        pilots.map(|pilot| pilot.ends_at.since(now) <= draft.site.lead)
+    });
+    let n_running: usize = drafts.iter().map(|draft| draft.site.running.len()).sum();
+    let none_waits = drafts.iter().all(|draft| draft.n_pending() == 0);
+    work.idle_elsewhere == 0 && n_running > 0 && none_waits && running.all(|is_leaving| is_leaving)
 }
 
 /// The pilots of a site while they are decided.
@@ -194,6 +217,8 @@ struct SiteDraft<'a> {
     choice: Option<ShapeChoice>,
     /// The number of pilots that the work would need besides.
     missing: u32,
+    /// Whether one of the new pilots is the successor of the last one that runs.
+    has_successor: bool,
 }
 
 impl<'a> SiteDraft<'a> {
@@ -205,7 +230,29 @@ impl<'a> SiteDraft<'a> {
             new: Vec::new(),
             choice: None,
             missing: 0,
+            has_successor: false,
         }
+    }
+
+    /// Adds a pilot that is there when those that run have ended, if a task waits that it holds and the site has a place. It
+    /// has the first shape that holds one. Returns whether it was added.
+    fn add_successor(&mut self, work: &PendingWork) -> bool {
+        let mut kinds = self.site.shapes.iter().enumerate();
+        let holds = |(_, kind): &(usize, &ShapeSupply)| self.site.holds_some(work, kind.shape);
+        let has_room = self.site.pending_limit() > 0;
+        let Some((kind, supply)) = kinds.find(holds).filter(|_| has_room) else {
+            return false;
+        };
+        let shape = PilotShape {
+            time: supply.time_for(work, 1, self.site.joining),
+            ..supply.shape
+        };
+        match self.unneeded.is_empty() {
+            true => self.new.push(NewPilot { kind, shape }),
+            false => self.kept.push(self.unneeded.remove(0)),
+        }
+        self.has_successor = true;
+        true
     }
 
     /// Lets the pilots that wait take work, and keeps those that get some.
@@ -296,6 +343,7 @@ impl<'a> SiteDraft<'a> {
         let spare = u32::from(keeps_place).min(site.pending_limit());
         let mut reason = match base > targets && !site.is_paused {
             true => DemandReason::Base { pilots: site.base },
+            false if self.has_successor => DemandReason::Successor,
             false => site.reason(work, targets, self.missing),
         };
         if reason == DemandReason::Covered && spare > 0 {

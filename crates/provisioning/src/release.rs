@@ -99,6 +99,7 @@ mod tests {
             n_running: u32::try_from(running.len()).expect("few pilots"),
             running,
             n_leaving: 0,
+            lead: Span::ZERO,
             pending: Vec::new(),
             joining: Span::ZERO,
             hazard: PilotHazard::default(),

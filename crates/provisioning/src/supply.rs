@@ -74,6 +74,8 @@ pub struct SiteSupply {
     pub n_running: u32,
     /// The number of pilots that run and may end before a pilot that is submitted now starts.
     pub n_leaving: u32,
+    /// The time before the end of a pilot at which its successor is to wait already.
+    pub lead: Span,
     /// The pilots that wait, those first that are expected to start first.
     pub pending: Vec<PendingPilot>,
     /// The time from the start of a pilot until it takes tasks.

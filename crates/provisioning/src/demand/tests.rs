@@ -18,6 +18,7 @@ fn site(cores: u32, usable_s: i64) -> SiteSupply {
         running: Vec::new(),
         n_running: 0,
         n_leaving: 0,
+        lead: Span::ZERO,
         pending: Vec::new(),
         joining: Span::ZERO,
         hazard: PilotHazard::default(),
@@ -277,6 +278,33 @@ fn successor_of_a_pilot_of_the_base_waits_before_that_ends() {
         }],
         &[0],
     );
+}
+
+#[test]
+fn last_pilot_has_a_successor_in_the_queue_while_tasks_wait() {
+    let work = waiting(&[tasks(1, 1, 60)]);
+    let pair = |ends: &[(i64, u32)]| SiteSupply {
+        lead: Span::from_secs(300),
+        ..with_running(site(1, 3600), ends)
+    };
+    let one = std::slice::from_ref;
+    let demand = &pilot_demand(&work, one(&pair(&[(200, 1)])), NOW)[0];
+    assert_eq!(
+        (demand.pending, demand.reason, demand.new.len()),
+        (Some(1), DemandReason::Successor, 1)
+    );
+    check(&work, &[pair(&[(400, 1)])], &[0]);
+    check(&work, &[pair(&[(200, 1), (400, 1)])], &[0]);
+    check(&waiting(&[]), &[pair(&[(200, 1)])], &[0]);
+    check(&waiting(&[tasks(1, 2, 60)]), &[pair(&[(200, 1)])], &[0]);
+    // One that waits already is the successor.
+    check(&work, &[with_waiting(pair(&[(200, 1)]), &[90])], &[1]);
+    let full = SiteSupply {
+        at_most: 1,
+        ..pair(&[(200, 1)])
+    };
+    check(&work, &[full.clone(), site(1, 3600)], &[0, 1]);
+    check(&work, &[full], &[0]);
 }
 
 #[test]

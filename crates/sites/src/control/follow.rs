@@ -174,7 +174,8 @@ impl SiteControl {
         // A successor that comes early costs some idle time, and one that comes late leaves tasks without cores.
         let half = Span::from_micros(settings.time().as_micros() / 2);
         let lead = waits.rest(HANDED_OVER, Span::ZERO).unwrap_or(Span::ZERO);
-        let leaves_by = now + lead.min(half);
+        let lead = (lead + self.state.joining()).min(half);
+        let leaves_by = now + lead;
         let leaving = pilots().filter(|pilot| {
             let ends_at = pilot.ends_within(settings.time());
             ends_at.is_some_and(|ends_at| ends_at <= leaves_by)
@@ -201,6 +202,7 @@ impl SiteControl {
                 .collect(),
             n_running: u32::try_from(counts.running).unwrap_or(u32::MAX),
             n_leaving: u32::try_from(leaving.count()).unwrap_or(u32::MAX),
+            lead,
             pending,
             joining: self.state.joining(),
             hazard: self.state.preemptions(now),
