@@ -15,6 +15,9 @@ use super::service::UserService;
 /// The probability with which a pilot starts by its expected start, as in the keeper of sites.
 const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
 
+/// The probability with which the successor of a pilot starts before that pilot ends, as in the keeper of sites.
+const HANDED_OVER: Probability = Probability::new(0.9).expect("a probability");
+
 /// The shortest and the longest time for which pilots that are too many keep their places, as in the keeper of sites.
 const SHORTEST_HOLD: Span = Span::from_secs(120);
 const LONGEST_HOLD: Span = Span::from_secs(3600);
@@ -186,6 +189,8 @@ impl PilotSite {
         service: &UserService,
     ) -> SiteSupply {
         let waits = self.waits(now);
+        let half = Span::from_micros(config.shape.time.as_micros() / 2);
+        let lead = waits.rest(HANDED_OVER, Span::ZERO).unwrap_or(Span::ZERO);
         let pilots = || self.pilots.iter();
         let waiting = pilots().filter(|(_, pilot)| pilot.started.is_none());
         let mut pending: Vec<PendingPilot> = waiting
@@ -218,6 +223,7 @@ impl PilotSite {
             running: running.collect(),
             n_running: self.running().count() as u32,
             n_leaving: 0,
+            lead: lead.min(half),
             pending,
             hazard: PilotHazard::default(),
             idle_part: IDLE_PART,
