@@ -12,7 +12,7 @@ use crate::work::PendingWork;
 /// The time of a pilot, as a multiple of its share of the work that waits, also of that which other pilots are expected to
 /// take. A pilot that lasts as long as the rest alone would be at its end when the next work comes. One that has nothing to
 /// do is released.
-const MARGIN: f64 = 2.0;
+pub(crate) const MARGIN: f64 = 2.0;
 /// Time limits are whole minutes: Slurm knows no others.
 const MINUTE: Span = Span::from_secs(60);
 /// Ends that differ by less count as equal, and the core-seconds decide.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use tollgate_model::{Instant, Span};
 
-use crate::choice::ShapeChoice;
+use crate::choice::{MARGIN, ShapeChoice};
 use crate::horizon::{PilotCapacity, WorkHorizons};
 use crate::shape::{ENDING, PilotShape};
 use crate::stagger::StaggeredTimes;
@@ -193,7 +193,8 @@ pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> V
     drafts.map(|draft| draft.demand(work, now)).collect()
 }
 
-/// Returns whether all pilots that run end before others that are submitted now would start, and none waits.
+/// Returns whether all pilots that run end before others that are submitted now would start, and none waits. They may take
+/// all the work that is there. But if as much again comes until they end, some of it is left.
 fn leaves_no_cores(drafts: &[SiteDraft<'_>], work: &PendingWork, now: Instant) -> bool {
     let mut running = drafts.iter().flat_map(|draft| {
         let pilots = draft.site.running.iter();
@@ -201,7 +202,14 @@ fn leaves_no_cores(drafts: &[SiteDraft<'_>], work: &PendingWork, now: Instant) -
     });
     let n_running: usize = drafts.iter().map(|draft| draft.site.running.len()).sum();
     let none_waits = drafts.iter().all(|draft| draft.n_pending() == 0);
-    work.idle_elsewhere == 0 && n_running > 0 && none_waits && running.all(|is_leaving| is_leaving)
+    let all_leave = work.idle_elsewhere == 0 && n_running > 0 && none_waits;
+    let left: f64 = drafts
+        .iter()
+        .map(|draft| draft.site.core_seconds_left(now))
+        .sum();
+    let startable = work.waiting.iter().filter(|group| group.is_startable());
+    let known = startable.chain(&work.running).map(TaskGroup::work);
+    all_leave && running.all(|is_leaving| is_leaving) && known.sum::<f64>() * MARGIN > left
 }
 
 /// The pilots of a site while they are decided.
@@ -388,6 +396,15 @@ impl SiteSupply {
             usable,
             counted: self.hazard.counted(usable),
         }
+    }
+
+    /// Returns the core-seconds that the pilots that run have left for tasks.
+    fn core_seconds_left(&self, now: Instant) -> f64 {
+        let left = self.running.iter().map(|pilot| {
+            let rest = (pilot.ends_at.since(now) - ENDING).max(Span::ZERO);
+            f64::from(pilot.cores) * rest.as_secs_f64()
+        });
+        left.sum()
     }
 
     /// Returns whether a pilot of some shape holds a task.

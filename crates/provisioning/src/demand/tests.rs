@@ -282,7 +282,7 @@ fn successor_of_a_pilot_of_the_base_waits_before_that_ends() {
 
 #[test]
 fn last_pilot_has_a_successor_in_the_queue_while_tasks_wait() {
-    let work = waiting(&[tasks(1, 1, 60)]);
+    let work = waiting(&[tasks(2, 1, 60)]);
     let pair = |ends: &[(i64, u32)]| SiteSupply {
         lead: Span::from_secs(300),
         ..with_running(site(1, 3600), ends)
@@ -296,7 +296,9 @@ fn last_pilot_has_a_successor_in_the_queue_while_tasks_wait() {
     check(&work, &[pair(&[(400, 1)])], &[0]);
     check(&work, &[pair(&[(200, 1), (400, 1)])], &[0]);
     check(&waiting(&[]), &[pair(&[(200, 1)])], &[0]);
-    check(&waiting(&[tasks(1, 2, 60)]), &[pair(&[(200, 1)])], &[0]);
+    check(&waiting(&[tasks(2, 2, 60)]), &[pair(&[(200, 1)])], &[0]);
+    // The pilot has time for twice as much.
+    check(&waiting(&[tasks(1, 1, 60)]), &[pair(&[(200, 1)])], &[0]);
     // One that waits already is the successor.
     check(&work, &[with_waiting(pair(&[(200, 1)]), &[90])], &[1]);
     let full = SiteSupply {
