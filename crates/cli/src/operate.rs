@@ -10,6 +10,7 @@
 //! | [`worker`] | `tollgate worker` |
 //! | [`status`] | `tollgate status` |
 //! | [`figures`] | `tollgate nodes`, `calibration`, and the objectives |
+//! | `expected_hosts` | the hosts that `tollgate nodes` expects |
 //! | [`placements`] | `tollgate nodes --jobs` |
 //! | [`drain`] | `tollgate drain`, `resume` |
 //! | [`grant`] | `tollgate grant` |
@@ -30,6 +31,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod detach;
 pub(crate) mod drain;
+mod expected_hosts;
 pub(crate) mod export;
 pub(crate) mod figures;
 pub(crate) mod generate;

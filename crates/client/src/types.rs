@@ -59,9 +59,9 @@ pub use history::{ForecastSample, JobHistory, JobTurn};
 pub use job::{ArrayStatus, DroppedText, JobDetails, JobExplanation, JobList, JobRef};
 pub use learning::{LearnRequest, LearnResult, LearnedJob};
 pub use nodes::{
-    DrainRequest, EndOfWorker, HostUseCause, MovedEnds, NodeAvailability, NodeList, NodeStatus,
-    ReleasedWorkers, ResourceStatus, SlowedHost, WorkerEnds, WorkerLinkState, WorkerRelease,
-    WorkerStatus,
+    DrainRequest, EndOfWorker, ExpectedHostStatus, ExpectedPilot, ExpectedPilots, HostUseCause,
+    MovedEnds, NodeAvailability, NodeList, NodeStatus, ReleasedWorkers, ResourceStatus, SlowedHost,
+    WorkerEnds, WorkerLinkState, WorkerRelease, WorkerStatus,
 };
 pub use output::{JobOutput, OutputSource};
 pub use placement::{NodeSpan, Placement, PlacementList};

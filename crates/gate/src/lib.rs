@@ -75,7 +75,7 @@ pub use gate::Gate;
 pub use input::{GateInput, InputAck, InputError, OnEviction, WorkerId};
 pub use look_ahead::{JobTrajectory, LookAhead, LookAheadHorizon, LookAheadSubject};
 pub use prediction::{JobPrediction, quotable};
-pub use promise_correction::PromiseCorrection;
+pub use promise_correction::{PromiseCorrection, PromiseCorrections};
 pub use simulation::{RunTimes, Simulation};
 pub use snapshot::GateSnapshot;
 pub use tollgate_policy::{

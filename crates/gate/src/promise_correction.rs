@@ -36,6 +36,32 @@ const SURE: f64 = 0.01;
 /// The number of kept sure promises that the prior counts for: with none 0.984 is stated at the most.
 const EVIDENCE_WEIGHT: f64 = 64.0;
 
+/// The corrections of a service: promises that count on hosts that are not there yet are corrected by what became of such
+/// promises, and others by that of others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PromiseCorrections {
+    present: PromiseCorrection,
+    expected: PromiseCorrection,
+}
+
+impl PromiseCorrections {
+    /// Returns the correction of promises that count on hosts that are not there yet, or of the others.
+    pub const fn of(&self, on_expected: bool) -> &PromiseCorrection {
+        match on_expected {
+            true => &self.expected,
+            false => &self.present,
+        }
+    }
+
+    /// Returns the same correction, to learn.
+    pub const fn of_mut(&mut self, on_expected: bool) -> &mut PromiseCorrection {
+        match on_expected {
+            true => &mut self.expected,
+            false => &mut self.present,
+        }
+    }
+}
+
 /// The number of broken promises, and the number that was expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct BreakSums {

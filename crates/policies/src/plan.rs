@@ -23,6 +23,7 @@
 //! | `timetable` | the dispatch rule by deadline, and a timetable of assumed run times |
 //! | `host_machine` | the same where it matters on which hosts jobs run |
 //! | `host_times` | until when jobs may run on a host, by its closing and by its users |
+//! | `host_future` | when users come to hosts, and when hosts come that are expected |
 //! | `machine` | the choice between the two |
 //! | `promise_test` | the test of a job against the plan |
 //! | `scenarios` | possible ends of a job |
@@ -39,6 +40,7 @@ mod draws;
 mod fair_order;
 mod fair_turns;
 mod free_profile;
+mod host_future;
 mod host_machine;
 mod host_times;
 mod latest_starts;
@@ -66,6 +68,7 @@ use tollgate_policy::{
     PossibleRuns, ProbeScratch, View, WaitOrder,
 };
 
+use host_future::HostFuture;
 use host_times::HostChoice;
 use machine::PlanMachine;
 use planned_job::PlannedJob;
@@ -115,23 +118,28 @@ impl PlanPolicy {
         PlannedJob::of(view, id, &belief, &self.settings)
     }
 
-    /// Returns the machine with the running jobs at guard. `by_host` says whether it matters on which hosts
-    /// jobs run, beside hosts that close.
-    fn machine(&self, view: View<'_>, by_host: bool) -> PlanMachine {
+    /// Returns the machine with the running jobs at guard, and the hosts of a future. `by_host` says whether it matters on
+    /// which hosts jobs run, beside hosts that close or are expected.
+    fn machine(&self, view: View<'_>, by_host: bool, hosts: &HostFuture) -> PlanMachine {
         let by_host = by_host || view.has_distinct_hosts();
-        PlanMachine::until(view, by_host, &self.running_until(view))
+        PlanMachine::until(view, by_host, &self.running_until(view), hosts)
     }
 
-    /// Returns the plan of all promises, to test candidates against it. `by_host` says whether it matters to
-    /// them on which hosts they run.
-    fn timetable_input(&self, view: View<'_>, by_host: bool) -> promise_test::PlanInput {
+    /// Returns the plan of all promises on the hosts of a future, to test candidates against it. `by_host` says whether it
+    /// matters to them on which hosts they run.
+    fn timetable_input(
+        &self,
+        view: View<'_>,
+        by_host: bool,
+        hosts: &HostFuture,
+    ) -> promise_test::PlanInput {
         let (planned, hopeless) = self.waiting.groups_by_deadline(view);
         let planned = planned.iter().map(|job| (job.place, job.group(view)));
         // A job that would go by its place may not come between the hopeless ones.
         let hopeless = hopeless.iter().map(|job| (Instant::MAX, job.group(view)));
         let groups: Vec<(Instant, JobGroup)> = planned.chain(hopeless).collect();
         let by_host = by_host || groups.iter().any(|(_, group)| group.needs_hosts());
-        let machine = self.machine(view, by_host);
+        let machine = self.machine(view, by_host, hosts);
         promise_test::PlanInput::new(view.now, machine, groups.into_iter())
     }
 }

@@ -94,7 +94,11 @@ impl QueuePolicy {
                     PenaltyScope::Waiting => self.penalties.waiting,
                 };
                 self.settings.slack.check_slack(spec, others)?;
-                Ok(AdmissionDecision::Promise { price, due: None })
+                Ok(AdmissionDecision::Promise {
+                    price,
+                    due: None,
+                    on_expected: false,
+                })
             }
         }
     }

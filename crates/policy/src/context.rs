@@ -200,6 +200,11 @@ impl<'a> PolicyContext<'a> {
         }
     }
 
+    /// Notes that the promise of a job, which was just accepted, counts on hosts that are not there yet.
+    pub fn note_expected(&mut self, job: JobId) {
+        self.state.note_expected(job);
+    }
+
     /// Admits a queued job, whose deadline is not promised, at `price` if it was not admitted before. `due`
     /// is the instant by which its end is planned, if there is one.
     pub fn admit_unpromised(&mut self, job: JobId, price: Credits, due: Option<Instant>) {

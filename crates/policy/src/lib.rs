@@ -48,7 +48,8 @@ pub use possible_runs::{PossibleRuns, SingleJobRuns};
 pub use random_source::RandomSource;
 pub use registry::{PolicyRegistry, PolicySpec};
 pub use state::{
-    Admission, ClusterState, HeldDevices, Host, HostPart, JobPhase, JobSlot, LoginForecast, Node,
-    NodeTask, SharedStart, TOLERANCE_S, TaskCoupling, USE_HALF_LIFE, View, requested_share,
+    Admission, ClusterState, ExpectedHost, ExpectedHosts, HeldDevices, Host, HostPart, JobPhase,
+    JobSlot, LoginForecast, Node, NodeTask, SharedStart, StartForecast, TOLERANCE_S, TaskCoupling,
+    USE_HALF_LIFE, View, requested_share,
 };
 pub use timers::TimerTree;

@@ -57,6 +57,8 @@ pub enum AdmissionDecision {
         /// The instant by which the policy plans the job's end, if that is not its deadline; see
         /// [`Admission::due`].
         due: Option<Instant>,
+        /// Whether the promise counts on hosts that are not there yet.
+        on_expected: bool,
     },
     /// The job is admitted and starts at once on [`ProbeScratch::nodes`], beside the tasks running
     /// there.

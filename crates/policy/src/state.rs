@@ -5,6 +5,7 @@
 
 mod check;
 mod coupling;
+mod expected_hosts;
 mod fading_use;
 mod groups;
 mod hosts;
@@ -28,6 +29,8 @@ use tollgate_model::{
 
 use crate::toolkit::{BlockEntry, BlockedList};
 pub use coupling::TaskCoupling;
+use expected_hosts::ExpectedSites;
+pub use expected_hosts::{ExpectedHost, ExpectedHosts, StartForecast};
 use fading_use::FadingUses;
 pub use fading_use::USE_HALF_LIFE;
 use groups::NodeGroups;
@@ -65,6 +68,8 @@ pub struct ClusterState {
     hosts: Vec<Host>,
     /// The log-ins to be expected at groups of desktops.
     logins: Vec<LoginForecast>,
+    /// The hosts that are expected, by site.
+    expected: ExpectedSites,
     licences: LicencePool,
     limits: NodeLimits,
     maintenance: MaintenanceCalendar,
@@ -99,6 +104,17 @@ impl<'a> View<'a> {
     pub fn new(state: &'a ClusterState, now: Instant) -> Self {
         Self { state, now }
     }
+
+    /// Returns the hosts that are expected, each with the place of its site among the sites.
+    pub fn expected_hosts(&self) -> impl Iterator<Item = (usize, &'a ExpectedHost)> + use<'a> {
+        self.state.expected.at(self.now)
+    }
+
+    /// Returns the number of nodes of the hosts that are expected.
+    pub fn n_expected(&self) -> u32 {
+        let nodes = self.expected_hosts().map(|(_, host)| host.nodes);
+        nodes.fold(0, u32::saturating_add)
+    }
 }
 
 impl Deref for View<'_> {
@@ -111,6 +127,11 @@ impl Deref for View<'_> {
 
 /// Queries.
 impl ClusterState {
+    /// Returns the hosts that are expected, by site, also those of statements that are too old.
+    pub fn stated_hosts(&self) -> &BTreeMap<String, ExpectedHosts> {
+        self.expected.by_site()
+    }
+
     /// Returns the job in a slot.
     ///
     /// # Panics
@@ -260,7 +281,8 @@ impl ClusterState {
 
     /// Returns the smallest memory of any node, in bytes, if known.
     pub fn min_memory(&self) -> Option<u64> {
-        self.limits.least_memory
+        let known = [self.limits.least_memory, self.expected.least_memory()];
+        known.into_iter().flatten().min()
     }
 
     /// Returns true if a task of such a job may run on a node beside the tasks there. A job without

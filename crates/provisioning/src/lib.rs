@@ -8,6 +8,7 @@
 //! | `supply` | a site: its pilots, and the shapes in which it takes more |
 //! | `shape` | the size and the time of a pilot |
 //! | `demand` | from the work that waits to the pilots at each site |
+//! | `expected` | the pilots that are expected, and when |
 //! | `acquisition` | the policies to compare with, by name: one table |
 //! | `idle_limit` | when a pilot without tasks leaves |
 //! | `horizon` | the work by its deadlines, and what pilots take of it |
@@ -20,6 +21,7 @@
 mod acquisition;
 mod choice;
 mod demand;
+mod expected;
 mod hazard;
 mod horizon;
 mod idle_limit;
@@ -33,6 +35,7 @@ mod work;
 pub use acquisition::{ACQUISITION_POLICIES, AcquisitionPolicy};
 pub use choice::ShapeChoice;
 pub use demand::{DemandReason, NewPilot, SiteDemand, pilot_demand};
+pub use expected::PilotArrival;
 pub use hazard::PilotHazard;
 pub use idle_limit::IdleLimit;
 pub use shape::PilotShape;

@@ -54,6 +54,11 @@ impl PilotWaits {
         Self { steps, longest }
     }
 
+    /// Returns whether a pilot of the site has started.
+    pub fn has_starts(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
     /// Returns the time that a pilot which has waited for `age` still waits, at most with probability `level`. None if no
     /// pilot of the site has waited yet.
     pub fn rest(&self, level: Probability, age: Span) -> Option<Span> {

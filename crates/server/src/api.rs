@@ -21,6 +21,7 @@ mod drain;
 mod endpoint;
 mod endpoints;
 pub(crate) mod error;
+mod expected_pilots;
 mod explain;
 mod export;
 #[cfg(feature = "fuzz")]

@@ -57,6 +57,8 @@ pub struct ActiveTask {
     /// The raw probability with which its deadline was promised, before it was corrected by what had become of earlier
     /// promises. None without a promise, under a policy that plays no futures, and of tasks of an array.
     pub(crate) promised_at: Option<Probability>,
+    /// Whether its promise counted on hosts that were not there when it was made.
+    pub(crate) on_expected: bool,
     /// The entry in the books, if the deadline of a promise has passed already.
     pub(crate) entry: Option<BookEntry>,
     /// The run time that was planned for the task when it was promised, or submitted.
@@ -129,6 +131,7 @@ impl ActiveTask {
             wait_code: None,
             ending: None,
             promised_at: None,
+            on_expected: false,
             entry: None,
             planned_run: spec.estimate,
             held: false,

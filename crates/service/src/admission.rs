@@ -142,19 +142,20 @@ impl Core {
             usage: None,
             slowest_host: self.slowest_host(),
         };
-        let accepted = match answer.admission {
+        let (accepted, on_expected) = match answer.admission {
             AdmissionState::Rejected(_) => return answer,
-            AdmissionState::Accepted { .. } => true,
+            AdmissionState::Accepted { on_expected, .. } => (true, on_expected),
             AdmissionState::Queued
             | AdmissionState::Waitlisted { .. }
             | AdmissionState::Unpromised(_)
-            | AdmissionState::Deferred => false,
+            | AdmissionState::Deferred => (false, false),
         };
         answer.prediction = self.predict_candidate(at, &candidate);
         let decisive = answer.prediction.and_then(|prospect| prospect.decisive);
         if accepted && self.corrects_promises() && submission.options.array.is_none() {
             let user = UserId(submission.user);
-            let stated = |raw: JobPrediction| raw.corrected(&self.correction, user);
+            let correction = self.corrections.of(on_expected);
+            let stated = |raw: JobPrediction| raw.corrected(correction, user);
             answer.prediction = answer.prediction.map(stated);
         }
         if let AdmissionState::Unpromised(_) = answer.admission {
@@ -263,11 +264,16 @@ impl Core {
                     AdmissionState::Rejected(vec![RejectReason::Policy(Reason::NoRoom)])
                 }
             },
-            AdmissionDecision::Promise { price, .. } | AdmissionDecision::Run { price } => {
-                AdmissionState::Accepted {
-                    price: self.rules.for_user(spec.procs, price),
-                }
-            }
+            AdmissionDecision::Promise {
+                price, on_expected, ..
+            } => AdmissionState::Accepted {
+                price: self.rules.for_user(spec.procs, price),
+                on_expected,
+            },
+            AdmissionDecision::Run { price } => AdmissionState::Accepted {
+                price: self.rules.for_user(spec.procs, price),
+                on_expected: false,
+            },
         }
     }
 

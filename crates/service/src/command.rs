@@ -10,6 +10,7 @@ use tollgate_model::{
 };
 
 use crate::expected_usage::AutoMemory;
+use crate::host_arrival::HostArrival;
 use crate::output::ConfidenceThreshold;
 use crate::resources::{HostOffer, NamedResources};
 use crate::retry_rule::RetryRule;
@@ -117,6 +118,15 @@ pub enum ServiceCommand {
         /// The instant by which everything there has to have ended.
         closes: Instant,
     },
+    /// Hosts are expected at a site, in place of those that were.
+    ExpectHosts {
+        /// The site.
+        site: String,
+        /// The hosts. None if there are none.
+        hosts: Vec<HostArrival>,
+        /// The time after which nothing of this counts any more, if it is not stated anew.
+        valid_for: Span,
+    },
     /// Drains a worker's nodes, or lets jobs start there again.
     Drain {
         /// The worker.
@@ -161,6 +171,7 @@ impl ServiceCommand {
             | Self::WorkerCloses { .. }
             | Self::WorkerSlowed { .. }
             | Self::WorkerInUse { .. }
+            | Self::ExpectHosts { .. }
             | Self::Tick => true,
             Self::Submit(_)
             | Self::Claim { .. }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tollgate_forecast::{LearnedHistory, UsageBeliefs};
-use tollgate_gate::{Effect, Gate, GateSnapshot, ProbeScratch, PromiseCorrection, WorkerId};
+use tollgate_gate::{Effect, Gate, GateSnapshot, ProbeScratch, PromiseCorrections, WorkerId};
 use tollgate_model::{Instant, JobId};
 
 use crate::abandonment::FinishedHistory;
@@ -32,7 +32,7 @@ pub struct Core {
     /// The experience with the use of memory and of processors.
     pub(crate) usage: UsageBeliefs,
     /// The correction of probabilities that are stated from futures.
-    pub(crate) correction: PromiseCorrection,
+    pub(crate) corrections: PromiseCorrections,
     /// The digests of the learned records.
     pub(crate) learned_records: BTreeSet<u64>,
     pub(crate) classes: JobClasses,
@@ -63,7 +63,7 @@ pub struct CoreSnapshot {
     jobs: JobTable,
     history: LearnedHistory,
     usage: UsageBeliefs,
-    correction: PromiseCorrection,
+    corrections: PromiseCorrections,
     /// The digests of the learned records.
     learned_records: BTreeSet<u64>,
     classes: JobClasses,
@@ -86,7 +86,7 @@ impl Core {
             jobs: JobTable::default(),
             history: LearnedHistory::default(),
             usage: UsageBeliefs::default(),
-            correction: PromiseCorrection::default(),
+            corrections: PromiseCorrections::default(),
             learned_records: BTreeSet::new(),
             classes: JobClasses::default(),
             resources: ResourceNames::default(),
@@ -179,7 +179,7 @@ impl Core {
             jobs: self.jobs.clone(),
             history: self.history.clone(),
             usage: self.usage.clone(),
-            correction: self.correction.clone(),
+            corrections: self.corrections.clone(),
             learned_records: self.learned_records.clone(),
             classes: self.classes.clone(),
             resources: self.resources.clone(),
@@ -204,7 +204,7 @@ impl Core {
             jobs: saved.jobs,
             history: saved.history,
             usage: saved.usage,
-            correction: saved.correction,
+            corrections: saved.corrections,
             learned_records: saved.learned_records,
             classes: saved.classes,
             resources: saved.resources,

@@ -115,7 +115,7 @@ impl Core {
     ) -> Option<CounterOffer> {
         let answer = self.evaluate_without_offers(at, submission, forecast);
         let price = match answer.admission {
-            AdmissionState::Accepted { price } => Some(price),
+            AdmissionState::Accepted { price, .. } => Some(price),
             AdmissionState::Queued | AdmissionState::Deferred => None,
             AdmissionState::Rejected(_)
             | AdmissionState::Waitlisted { .. }

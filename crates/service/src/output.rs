@@ -233,6 +233,8 @@ pub enum AdmissionState {
     Accepted {
         /// Maximum price.
         price: Credits,
+        /// Whether its promise counts on hosts that are not there yet.
+        on_expected: bool,
     },
     /// The job waits, and its admission is decided at its start.
     Queued,

@@ -158,7 +158,10 @@ impl Core {
         prediction: JobPrediction,
     ) -> JobPrediction {
         match live.promised_at {
-            Some(_) => prediction.corrected(&self.correction, UserId(live.user)),
+            Some(_) => {
+                let correction = self.corrections.of(live.on_expected);
+                prediction.corrected(correction, UserId(live.user))
+            }
             None => prediction,
         }
     }

@@ -193,11 +193,12 @@ impl Core {
     /// Notes the raw probability with which the deadline of a job was just promised: its outcome teaches how such ones
     /// are to be corrected. An array has no such probability, because its tasks are counted.
     pub(crate) fn note_promise(&mut self, task: TaskId, raw: Option<Probability>) {
-        if !self.corrects_promises() || self.jobs.arrays.contains_key(&task.job) {
-            return;
-        }
+        let corrects = self.corrects_promises() && !self.jobs.arrays.contains_key(&task.job);
+        let view = self.gate.view(self.now);
         if let Some(live) = self.jobs.get_mut(task) {
-            live.promised_at = raw;
+            let admission = view.find_job(live.slot).and_then(|job| job.accepted);
+            live.on_expected = admission.is_some_and(|admission| admission.on_expected);
+            live.promised_at = raw.filter(|_| corrects);
         }
     }
 
@@ -227,7 +228,8 @@ impl Core {
             .get(task)
             .filter(|live| live.promised_at.is_some())
         {
-            probability = self.correction.stated(UserId(live.user), probability);
+            let correction = self.corrections.of(live.on_expected);
+            probability = correction.stated(UserId(live.user), probability);
         }
         if let Some(array) = self.jobs.arrays.get_mut(&job) {
             let computed = known.is_none().then_some((self.now, probability.as_f64()));
@@ -240,6 +242,7 @@ impl Core {
             job,
             probability,
             n_batches,
+            on_expected: self.jobs.get(task).is_some_and(|live| live.on_expected),
         });
     }
 
@@ -275,7 +278,8 @@ impl Core {
         step: &mut StepOutput,
     ) {
         if let (Some(raw), Some(is_kept)) = (live.promised_at, entry.promise_kept()) {
-            self.correction.learn(UserId(live.user), raw, is_kept);
+            let correction = self.corrections.of_mut(live.on_expected);
+            correction.learn(UserId(live.user), raw, is_kept);
         }
         let array = self.jobs.arrays.get_mut(&task.job);
         let of_array = array.is_some();

@@ -371,6 +371,7 @@ impl ShadowPolicy {
             ServiceCommand::Submit(_)
             | ServiceCommand::WorkerCloses { .. }
             | ServiceCommand::WorkerSlowed { .. }
+            | ServiceCommand::ExpectHosts { .. }
             | ServiceCommand::Report(_)
             | ServiceCommand::Claim { .. }
             | ServiceCommand::Cancel { .. }

@@ -131,6 +131,7 @@ impl<S: PilotService> SiteKeeper<'_, S> {
                     self.service.release(&released)?;
                 }
             }
+            self.service.expect_pilots(&work, &site);
             let decision = KeeperDecision::new(&site, demand, &outcome);
             Ok::<_, S::Error>((decision, outcome.stopped))
         });
@@ -350,6 +351,7 @@ mod tests {
         fn release(&self, _: &[String]) -> Result<(), SiteError> {
             Err(SiteError::NoSites)
         }
+        fn expect_pilots(&self, _: &NoWork, _: &SiteControl) {}
 
         fn follow(&self, _: &mut SiteControl, _: &SiteDemand) -> Result<ScaleOutcome, SiteError> {
             Err(SiteError::NoSites)

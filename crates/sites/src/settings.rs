@@ -205,6 +205,13 @@ impl SiteSettings {
         Span::from_secs(i64::try_from(self.time_s).unwrap_or(i64::MAX))
     }
 
+    /// Returns the memory of a core of a pilot, if it is known.
+    pub fn memory_of_core(&self) -> Option<Bytes> {
+        let mebibytes = self.memory_mib.or(self.node_memory_mib)?;
+        let bytes = mebibytes.saturating_mul(1 << 20);
+        Some(Bytes::new(bytes / u64::from(self.cores.max(1))))
+    }
+
     /// Returns the memory of a pilot. None leaves it to the engine.
     pub fn memory(&self) -> Option<Bytes> {
         let kibibytes = self.memory_mib?.saturating_mul(1024);

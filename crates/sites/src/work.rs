@@ -50,6 +50,9 @@ pub trait PilotService: Sync {
     /// # Errors
     /// If the service does not answer.
     fn release(&self, workers: &[String]) -> Result<(), Self::Error>;
+    /// States which pilots are expected at a site now. A service that does not take the statement makes no promise that
+    /// counts on them.
+    fn expect_pilots(&self, work: &Self::Work, site: &SiteControl);
 
     /// Submits and cancels pilots at a site, with tokens of the service.
     ///

@@ -6,6 +6,7 @@ use rusqlite::{Transaction, params};
 use tollgate_model::{BookEntry, Books, Span};
 
 use crate::error::StoreError;
+use crate::expected_hosts;
 use crate::read::StoreReader;
 use crate::statement::run;
 use crate::usage::{RecordFilter, UsageKeys};
@@ -56,7 +57,8 @@ pub(crate) fn enter(
              expected = expected + excluded.expected, kept = kept + excluded.kept,
              void = void + excluded.void",
         params![job, UNKNOWN_BATCHES, is_void, is_kept, n_tasks],
-    )
+    )?;
+    expected_hosts::enter(to, job, (is_kept, is_void), n_tasks)
 }
 
 /// Enters a job that was rejected; of an array, all of its tasks.
@@ -107,7 +109,7 @@ impl StoreReader {
     /// # Errors
     /// If the store cannot be read.
     pub fn calibration(&self, user: Option<u32>) -> Result<Vec<(u32, PromiseSums)>, StoreError> {
-        self.promise_sums("tenth", user)
+        self.promise_sums("promise", "tenth", user)
     }
 
     /// Returns promised against kept deadlines, by the number of batches of such jobs that had ended when they were
@@ -119,22 +121,25 @@ impl StoreReader {
         &self,
         user: Option<u32>,
     ) -> Result<Vec<(u32, PromiseSums)>, StoreError> {
-        let sums: Vec<(i64, PromiseSums)> = self.promise_sums("min(batches, 3)", user)?;
+        let sums: Vec<(i64, PromiseSums)> =
+            self.promise_sums("promise", "min(batches, 3)", user)?;
         let known = sums.into_iter();
         Ok(known
             .filter_map(|(batches, sums)| Some((u32::try_from(batches).ok()?, sums)))
             .collect())
     }
 
-    fn promise_sums<K: rusqlite::types::FromSql>(
+    /// Returns the sums of a table of promises by a key.
+    pub(crate) fn promise_sums<K: rusqlite::types::FromSql>(
         &self,
+        table: &str,
         key: &str,
         user: Option<u32>,
     ) -> Result<Vec<(K, PromiseSums)>, StoreError> {
         let sql = format!(
             "SELECT {key} AS key, saturating_sum(promises), sum(expected), saturating_sum(kept),
                  saturating_sum(void)
-             FROM promise WHERE ?1 IS NULL OR user = ?1 GROUP BY key ORDER BY key"
+             FROM {table} WHERE ?1 IS NULL OR user = ?1 GROUP BY key ORDER BY key"
         );
         self.rows(&sql, [user], |row| {
             let sums = PromiseSums {

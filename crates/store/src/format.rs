@@ -4,8 +4,8 @@
 pub const FIRST: u32 = 17;
 
 /// The version of the tables.
-pub const VERSION: u32 = 20;
+pub const VERSION: u32 = 21;
 
 /// The format of snapshots and commands. It changes whenever the stored data or its meaning
 /// changes.
-pub const FORMAT: u32 = 40;
+pub const FORMAT: u32 = 41;

@@ -15,7 +15,7 @@ use crate::format::VERSION;
 use crate::{schema, sums};
 
 /// The tables with a checksum, and their columns.
-const SUMMED_TABLES: [(&str, &str); 29] = [
+const SUMMED_TABLES: [(&str, &str); 31] = [
     ("abandonment", "job, task, at, owner, rule, evictions, held"),
     ("account", "user, day, charges, penalties"),
     ("answered", "user, key, at, request, status, body"),
@@ -42,11 +42,16 @@ const SUMMED_TABLES: [(&str, &str); 29] = [
     ("kept_by_user", "user, bytes"),
     ("late_promise", "job, at, quoted"),
     ("ledger", "job, task, attempt, kind, at, user, amount"),
+    ("on_expected", "job"),
     ("place", "job, task, attempt, nodes, start, finish"),
     ("placement", "job, task, attempt, hosts"),
     (
         "promise",
         "user, tenth, batches, promises, expected, kept, void",
+    ),
+    (
+        "promise_on_expected",
+        "user, tenth, promises, expected, kept, void",
     ),
     ("removed", "id, jobs, forecasts, covered"),
     ("rules", "id, program, body"),

@@ -4,11 +4,11 @@ use rusqlite::{Transaction, params};
 use tollgate_model::{Instant, Span};
 use tollgate_service::{AdmissionState, RejectReason, Submission, SubmitOutcome};
 
-use crate::books;
 use crate::content::ProgramTexts;
 use crate::job_program::JobProgram;
 use crate::row_values::program_of;
 use crate::statement::run;
+use crate::{books, expected_hosts};
 
 /// Inserts a job that was submitted or reserved.
 pub(crate) fn insert_job(
@@ -81,6 +81,7 @@ pub(crate) fn insert_job(
             Some(answer.basis.n_batches),
         ],
     )?;
+    expected_hosts::decide(to, job, &answer.admission)?;
     // The texts of a job that will never run are not needed.
     if is_rejected {
         books::enter_rejected(to, job, at)
@@ -157,6 +158,7 @@ pub(crate) fn decide(
             Some(answer.basis.n_batches),
         ],
     )?;
+    expected_hosts::decide(to, job, &answer.admission)?;
     if let Some(found) = answer.unpredictable {
         change_program(to, job, |program| program.unpredictable = Some(found))?;
     }
@@ -183,7 +185,7 @@ struct DecisionColumns {
 impl DecisionColumns {
     fn of(answer: &SubmitOutcome, at: i64) -> Self {
         let (state, decided, price, reasons) = match &answer.admission {
-            AdmissionState::Accepted { price } => {
+            AdmissionState::Accepted { price, .. } => {
                 ("queued", Some(at), Some(price.as_micros()), None)
             }
             AdmissionState::Queued | AdmissionState::Waitlisted { .. } => {

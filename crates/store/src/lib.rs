@@ -13,6 +13,7 @@
 //! | `steps` | [`StepRow`]: steps of attempts |
 //! | `places` | [`PlaceRow`]: the nodes of attempts over time |
 //! | `history` | [`TurnRow`], [`SampleRow`]: turns in the lives of jobs, late promises, and samples of forecasts |
+//! | `expected_hosts` | promises that count on hosts that were not there when they were made |
 //! | `desktops` | [`EvictionRow`], [`HostUseRow`]: computers that people work at, and what became of tasks there |
 //! | `task_numbers` | [`TaskNumbers`]: whole numbers of the tasks of arrays |
 //! | `books` | [`PromiseSums`]: the books, and calibration |
@@ -39,6 +40,7 @@
 //! | `placement`, `step` | the hosts of attempts on several, and the steps of attempts |
 //! | `place` | the nodes of attempts, from when until when |
 //! | `late_promise`, `turn`, `sample` | promises made after the submission, holds and the like, and forecasts as time went by |
+//! | `on_expected`, `promise_on_expected` | promises that counted on hosts that were not there |
 //! | `host_use`, `eviction`, `abandonment` | when desktops were in use, evictions there, and tasks that are not tried again |
 //! | `array`, `task_range` | task counts of an array by state, and the tasks that never ran |
 //! | `task_numbers` | the first of the numbers of each array's tasks, and how many they are; also of removed arrays |
@@ -69,6 +71,7 @@ mod desktops;
 mod disk_reserve;
 mod earlier_runs;
 mod error;
+mod expected_hosts;
 mod format;
 mod history;
 mod impossible;

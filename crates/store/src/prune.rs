@@ -143,6 +143,7 @@ fn remove_job(from: &Connection, job: u64, rows_left: &mut u64) -> rusqlite::Res
         "DELETE FROM granted WHERE job = ?1",
         "DELETE FROM place WHERE job = ?1",
         "DELETE FROM late_promise WHERE job = ?1",
+        "DELETE FROM on_expected WHERE job = ?1",
         "DELETE FROM turn WHERE job = ?1",
         "DELETE FROM sample WHERE job = ?1",
         "DELETE FROM eviction WHERE job = ?1",

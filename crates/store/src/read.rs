@@ -66,6 +66,8 @@ pub struct JobRow {
     pub reasons: Vec<String>,
     /// Probability of meeting the deadline: that of the promise, or of the submission if there is none.
     pub probability: Option<f64>,
+    /// Whether the promise counted on hosts that were not there when it was made.
+    pub on_expected: bool,
     /// The promise that was made after the submission, if one was.
     pub late_promise: Option<LatePromise>,
     /// Instant of the order to start the first attempt.
@@ -170,7 +172,8 @@ pub(crate) const COLUMNS: &str =
             WHERE placement.job = id AND placement.attempt = job.attempts) END,
     (SELECT at FROM late_promise WHERE late_promise.job = id),
     (SELECT quoted FROM late_promise WHERE late_promise.job = id),
-    (SELECT count(*) FROM abandonment WHERE abandonment.job = id)";
+    (SELECT count(*) FROM abandonment WHERE abandonment.job = id),
+    EXISTS (SELECT 1 FROM on_expected WHERE on_expected.job = id)";
 /// Selects the jobs that are not over.
 pub(crate) const IS_UNFINISHED: &str =
     "state IN ('queued', 'held', 'running', 'reserved', 'dependent')";

@@ -88,6 +88,7 @@ pub(crate) fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         }),
         probability: row.get(14)?,
         late_promise: late_promise(row)?,
+        on_expected: row.get(56)?,
         start: instant(row, 15)?,
         awaits_engine: row.get(50)?,
         finish: instant(row, 16)?,

@@ -15,24 +15,26 @@ use crate::format::{FIRST, VERSION};
 use crate::integrity;
 
 /// The definitions, without the checksums of the rows.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     include_str!("schema/jobs.sql"),
     include_str!("schema/texts.sql"),
     include_str!("schema/sums.sql"),
     LATER_TABLES[0].1,
     LATER_TABLES[1].1,
     LATER_TABLES[2].1,
+    LATER_TABLES[3].1,
 ];
 
 /// The definitions of the tables that later versions than [`FIRST`] added.
-const LATER_TABLES: [(u32, &str); 3] = [
+const LATER_TABLES: [(u32, &str); 4] = [
     (18, include_str!("schema/runs.sql")),
     (19, include_str!("schema/history.sql")),
     (20, include_str!("schema/desktops.sql")),
+    (21, include_str!("schema/expected_hosts.sql")),
 ];
 
 /// These tables and their indices, with the version of each.
-const ADDED: [(&str, u32); 12] = [
+const ADDED: [(&str, u32); 14] = [
     ("placement", 18),
     ("step", 18),
     ("place", 19),
@@ -45,6 +47,8 @@ const ADDED: [(&str, u32); 12] = [
     ("eviction", 20),
     ("eviction_at", 20),
     ("abandonment", 20),
+    ("on_expected", 21),
+    ("promise_on_expected", 21),
 ];
 
 /// Returns whether tables of a version have one, or an index, of a name.

@@ -16,7 +16,7 @@ use crate::job_program::JobProgram;
 use crate::job_rows::{alter_program, claim, decide, deferred_state, insert_job, set_state};
 use crate::statement::run;
 use crate::store::Store;
-use crate::{arrays, books, desktops, history, places};
+use crate::{arrays, books, desktops, expected_hosts, history, places};
 
 /// The hosts of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,8 +226,10 @@ fn write(
             job,
             probability,
             n_batches,
+            on_expected,
         } => {
             history::promise_late(to, *job, at)?;
+            expected_hosts::mark(to, *job, *on_expected)?;
             run(
                 to,
                 "UPDATE job SET probability = ?2, batches = ?3, reasons = NULL WHERE id = ?1",

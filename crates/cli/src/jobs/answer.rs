@@ -131,6 +131,12 @@ pub(crate) fn render_answer(
             "  note      other load makes jobs up to {slowdown:.1} times slower now"
         )?;
     }
+    if answer.counts_on_expected_hosts {
+        writeln!(
+            out,
+            "  note      the promise counts on pilots that are not there yet: `tollgate nodes` names them"
+        )?;
+    }
     for advice in answer.usage.iter().flat_map(|usage| &usage.advice) {
         writeln!(out, "  note      {advice}")?;
     }

@@ -49,8 +49,9 @@ fn deadline(job: &JobDetails, ended: Instant, now: &Zoned) -> Option<String> {
         match is_unpromised(job) {
             true => format!(", not promised, its chance was {probability}"),
             false => format!(
-                ", promised with probability {probability}{}",
-                earlier_quote(job)
+                ", promised with probability {probability}{}{}",
+                earlier_quote(job),
+                counted_on_pilots(job)
             ),
         }
     });
@@ -69,6 +70,14 @@ fn earlier_quote(job: &JobDetails) -> String {
     match (quoted, promised) {
         (Some(quoted), Some(promised)) if quoted != promised => format!(" (quoted {quoted})"),
         (_, _) => String::new(),
+    }
+}
+
+/// Returns that the promise counted on pilots that were not there, if it did.
+const fn counted_on_pilots(job: &JobDetails) -> &'static str {
+    match job.counts_on_expected_hosts {
+        true => ", counting on pilots that were not there",
+        false => "",
     }
 }
 

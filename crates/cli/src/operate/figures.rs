@@ -12,7 +12,7 @@ use tollgate_client::types::{
     ServiceStatus, ShadowStatus, SlowedHost, WorkerStatus,
 };
 
-use super::placements;
+use super::{expected_hosts, placements};
 use crate::args::OutputFormat;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliFailure, CsvUnsupported};
@@ -145,6 +145,7 @@ fn render_nodes(out: &mut impl Write, nodes: &NodeList) -> io::Result<()> {
             "{host}: other load makes jobs {slowdown:.1} times slower since {since}"
         )?;
     }
+    expected_hosts::write(out, &nodes.expected_hosts)?;
     for words in &nodes.enforced {
         writeln!(out, "{words}")?;
     }
@@ -214,6 +215,13 @@ pub(crate) fn calibration(args: &ServiceQueryArgs) -> Result<(), CliFailure> {
             });
             writeln!(out)?;
             write_calibration(&mut out, "batches known", rows)?;
+            let on_expected = calibration.on_expected_hosts.iter();
+            if on_expected.len() > 0 {
+                let rows = on_expected
+                    .map(|bin| (format!("{:.1} - {:.1}", bin.from, bin.to), &bin.figures));
+                writeln!(out)?;
+                write_calibration(&mut out, "on expected pilots", rows)?;
+            }
         }
     }
     Ok(())

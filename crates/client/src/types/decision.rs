@@ -148,6 +148,9 @@ pub struct SubmitResponse {
     /// The forecast for the job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub expected: Option<JobForecast>,
+    /// Whether the promise counts on hosts that are not there yet: pilots in the queue of a batch system.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_on_expected_hosts: bool,
     /// Of an array that cannot be promised whole: the number of its tasks that could be promised now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promisable_tasks: Option<u32>,

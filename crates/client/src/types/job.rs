@@ -153,6 +153,9 @@ pub struct JobDetails {
     /// Instant of the promise; of an array that of the last task that was promised after the submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promised_at: Option<String>,
+    /// Whether the promise counted on hosts that were not there when it was made: pilots in the queue of a batch system.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_on_expected_hosts: bool,
     /// End that was forecast when the job was decided about; none for an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast_finish_at: Option<String>,

@@ -57,6 +57,57 @@ pub struct ReleasedWorkers {
     pub workers: Vec<String>,
 }
 
+/// The pilots of a site that are expected, in place of those that were.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedPilots {
+    /// Name of the site.
+    pub site: String,
+    /// Seconds after which nothing of this counts any more, if it is not sent again; above 0, at most a day.
+    pub valid_for_s: f64,
+    /// The pilots, at most 1,000. Without any, none is expected.
+    pub pilots: Vec<ExpectedPilot>,
+}
+
+/// A pilot that waits in the queue of a batch system, or would be submitted if work needed it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedPilot {
+    /// Name that its worker will have; none of a pilot that is not submitted yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Number of its cores; at least 1.
+    pub cores: u32,
+    /// Memory of each core for tasks, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_per_core_bytes: Option<u64>,
+    /// Seconds for which it takes tasks once it is there; above 0.
+    pub stays_s: f64,
+    /// Seconds from now within which it is there, at the levels (i + 1/2) / n for i < n; ascending, 1 to 100 of them. Beyond
+    /// the last one it may never come.
+    pub starts_in_s: Vec<f64>,
+}
+
+/// A host that is expected: a pilot in the queue of a batch system, or one that would be submitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExpectedHostStatus {
+    /// Name of its site.
+    pub site: String,
+    /// Name that its worker will have; none of a pilot that is not submitted yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Number of its nodes.
+    pub nodes: u32,
+    /// Seconds for which it stays.
+    pub stays_s: f64,
+    /// Instant by which it is there with probability .5; none if that may be never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_start_at: Option<String>,
+    /// Instant by which it is there with probability .9; none if that may be never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_start_at: Option<String>,
+}
+
 /// The nodes and workers of the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeList {
@@ -74,6 +125,9 @@ pub struct NodeList {
     /// Hosts on which load that is not of jobs slows jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slowed_hosts: Vec<SlowedHost>,
+    /// Hosts that are expected at sites, on which promises may count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected_hosts: Vec<ExpectedHostStatus>,
 }
 
 /// A host on which load that is not of jobs slows jobs.

@@ -217,6 +217,9 @@ pub struct CalibrationReport {
     /// Promises by what was known when they were made; only bins with promises.
     #[serde(default)]
     pub by_batches: Vec<CalibrationByBatches>,
+    /// Those of all promises that counted on hosts that were not there when they were made, by their probability.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on_expected_hosts: Vec<CalibrationBin>,
 }
 
 /// Promises with about the same probability.

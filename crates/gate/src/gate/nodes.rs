@@ -6,7 +6,7 @@ use tollgate_model::{
     EvictionCause, ForeignLoad, HostNameIndex, HostSlowdown, HostTerms, Instant, JobId, JobSpec,
     MaintenanceCalendar, NodeRange, ResourceCounts, ResourceIndex, UserId,
 };
-use tollgate_policy::{JobPhase, LoginForecast, View};
+use tollgate_policy::{ExpectedHosts, JobPhase, LoginForecast, View};
 
 use super::{Effects, Gate};
 use crate::input::{InputAck, InputError, WorkerId};
@@ -204,6 +204,13 @@ impl Gate {
         of_host: impl Fn(usize) -> Option<u32>,
     ) {
         self.state.set_logins(forecasts, of_host);
+        self.policy.nodes_changed(View::new(&self.state, now));
+    }
+
+    /// Sets the hosts that are expected at a site, in place of those that were; see
+    /// [`tollgate_policy::ClusterState::expect_hosts`]. The next input shows what changes by it.
+    pub fn expect_hosts(&mut self, now: Instant, site: &str, expected: ExpectedHosts) {
+        self.state.expect_hosts(site, expected);
         self.policy.nodes_changed(View::new(&self.state, now));
     }
 

@@ -79,8 +79,15 @@ impl Gate {
                 cx.notify(job, Notice::Queued);
                 self.policy.queued(View::new(&self.state, now), job);
             }
-            AdmissionDecision::Promise { price, due } => {
+            AdmissionDecision::Promise {
+                price,
+                due,
+                on_expected,
+            } => {
                 cx.accept(job, price, due);
+                if on_expected {
+                    cx.note_expected(job);
+                }
                 self.policy.queued(View::new(&self.state, now), job);
             }
             AdmissionDecision::Run { price } => {

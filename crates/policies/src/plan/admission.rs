@@ -7,12 +7,23 @@ use tollgate_policy::toolkit::price::IncentiveFactors;
 use tollgate_policy::toolkit::{fits_machine, price};
 use tollgate_policy::{AdmissionDecision, Host, View};
 
+use super::host_future::HostFuture;
 use super::host_times::{HostChoice, HostTimes};
 use super::planned_job::{PlannedJob, WaitingClass};
 use super::promise_test::{Candidate, PromiseTest};
+use super::settings::larger;
 use super::timetable::JobGroup;
 use super::user_share::{LatestWork, is_within};
 use super::{NEW, PlanPolicy, belief_of};
+
+/// The promise of a job as it is planned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlannedPromise {
+    /// The place of the job in the order of deadlines.
+    pub(super) place: Instant,
+    /// Whether it counts on hosts that are not there yet.
+    pub(super) on_expected: bool,
+}
 
 /// No host has what the job needs on one host.
 const HOST_TOO_SMALL: Reason = Reason::Other(&OtherReason::new(
@@ -68,9 +79,10 @@ impl PlanPolicy {
         };
         let promise = self.promise(view, spec, &belief, (&job, count));
         match (promise, self.settings.otherwise_of(spec)) {
-            (Ok((price, place)), _) => Ok(AdmissionDecision::Promise {
+            (Ok((price, planned)), _) => Ok(AdmissionDecision::Promise {
                 price,
-                due: (place != due).then_some(place),
+                due: (planned.place != due).then_some(planned.place),
+                on_expected: planned.on_expected,
             }),
             (Err(reason), Otherwise::Run) => {
                 self.may_run_unpromised(view, spec, &job)?;
@@ -101,7 +113,7 @@ impl PlanPolicy {
         spec: &JobSpec,
         belief: &Distribution,
         (job, count): (&PlannedJob, u32),
-    ) -> Result<(Credits, Instant), Reason> {
+    ) -> Result<(Credits, PlannedPromise), Reason> {
         let price = self.price(spec, belief);
         let price = price::within_budget(self.market, spec, price)?;
         if view.now > job.decision_due() {
@@ -112,12 +124,35 @@ impl PlanPolicy {
         }
         let group = job.group(view).promised(view);
         let on_desktops = [HostChoice::Promised, HostChoice::Dedicated].contains(&group.hosts);
-        if on_desktops && !has_sure_host(view, &group) {
+        if on_desktops && !has_sure_host(view, &group) && !is_held_by_expected(view, &group) {
             return Err(ONLY_DESKTOPS);
         }
-        let test = PromiseTest::new(self.timetable_input(view, group.needs_hosts()));
-        let place = test.place(Candidate::array(group, count));
-        place.map(|place| (price, place)).ok_or(Reason::NoRoom)
+        let planned = self.planned_promise(view, spec, Candidate::array(group, count));
+        planned
+            .map(|planned| (price, planned))
+            .ok_or(Reason::NoRoom)
+    }
+
+    /// Returns how a candidate can be promised, if it can. It counts on hosts that are expected if the hosts that are there
+    /// could not hold it in time beside the other promises.
+    pub(super) fn planned_promise(
+        &self,
+        view: View<'_>,
+        spec: &JobSpec,
+        candidate: Candidate,
+    ) -> Option<PlannedPromise> {
+        let place = |hosts: &HostFuture| {
+            let input = self.timetable_input(view, candidate.needs_hosts(), hosts);
+            PromiseTest::new(input).place(candidate)
+        };
+        let level = larger(self.settings.level, self.settings.level_of(spec));
+        let hosts = HostFuture::planned(view, level);
+        let found = place(&hosts)?;
+        let on_expected = !hosts.coming.is_empty() && place(&HostFuture::default()).is_none();
+        Some(PlannedPromise {
+            place: found,
+            on_expected,
+        })
     }
 
     /// Checks that a job whose deadline cannot be promised may run all the same.
@@ -220,7 +255,7 @@ fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
     let is_requested = |host: &&Host| group.accepts_host(host.terms.name);
     let there = open.into_iter().filter(is_there);
     let there: Vec<&Host> = there.filter(is_requested).collect();
-    if there.is_empty() || !group.one_host && !holds(&there) {
+    if there.is_empty() || !group.one_host && !holds(&there) || is_held_by_expected(view, group) {
         // Whatever comes may hold it.
         return Ok(());
     }
@@ -230,6 +265,21 @@ fn fits_hosts(view: View<'_>, group: &JobGroup) -> Result<(), Reason> {
         (false, _) => Err(HOST_TOO_SMALL),
         (true, false) => Err(CLOSES_TOO_SOON),
         (true, true) => Ok(()),
+    }
+}
+
+/// Returns whether hosts that are expected could hold a job.
+fn is_held_by_expected(view: View<'_>, group: &JobGroup) -> bool {
+    let is_bound = group.host.is_some() || !group.devices.is_none();
+    if is_bound || group.hosts == HostChoice::SetAside {
+        return false;
+    }
+    let lasting = view.expected_hosts().map(|(_, host)| host);
+    let lasting = lasting.filter(|host| host.stays >= group.reserved);
+    let mut sizes = lasting.map(|host| host.nodes);
+    match group.one_host {
+        true => sizes.any(|size| size >= group.procs),
+        false => sizes.fold(0, u32::saturating_add) >= group.procs,
     }
 }
 

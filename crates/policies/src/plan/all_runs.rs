@@ -15,7 +15,7 @@ use tollgate_policy::{PossibleRuns, SingleJobRuns, View};
 use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
 use super::fair_turns::{FairTurn, FairTurns};
-use super::host_times::FutureLogins;
+use super::host_future::HostFuture;
 use super::machine::{AssumedRun, PlanMachine};
 use super::planned_job::PlannedJob;
 use super::played_run::PlayedRun;
@@ -59,7 +59,7 @@ impl PlanPolicy {
             .max(LEAST_SCENARIOS)
             .min(self.settings.scenarios as usize);
         let mut draws = FutureDraws::new(n_scenarios);
-        let logins = FutureLogins::drawn(view, &draws);
+        let hosts = HostFuture::drawn(view, &mut draws);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             all.jobs.iter().map(|job| draws.of(&job.block())).collect();
         let singles = all.jobs.iter().map(|job| {
@@ -81,9 +81,9 @@ impl PlanPolicy {
                 runs: all.runs(
                     view,
                     |job: usize| drawn[job][scenario].as_slice(),
-                    &logins[scenario],
+                    &hosts[scenario],
                 ),
-                logins: &logins[scenario],
+                hosts: &hosts[scenario],
             };
             all.play(view, by_host, &future)
         });
@@ -168,7 +168,7 @@ enum FutureRun {
 /// How long all jobs run in a future, and when users come to desktops.
 struct Future<'a> {
     runs: Vec<FutureRun>,
-    logins: &'a FutureLogins,
+    hosts: &'a HostFuture,
 }
 
 impl AllJobs {
@@ -177,12 +177,12 @@ impl AllJobs {
         &self,
         view: View<'_>,
         drawn: impl Fn(usize) -> &'a [DrawnJobs],
-        logins: &FutureLogins,
+        hosts: &HostFuture,
     ) -> Vec<FutureRun> {
         let runs = self.jobs.iter().enumerate().map(|(at, job)| {
             if let (Some(id), Some(progress)) = (job.running, job.progress) {
                 let [assumed, reserved] = job.ends(view.now, &progress, drawn(at));
-                let end = job.end_with_users(view, assumed, (drawn(at), logins));
+                let end = job.end_with_users(view, assumed, (drawn(at), hosts));
                 return FutureRun::Until((id, assumed, reserved), end);
             }
             let runs = drawn(at).iter();
@@ -205,7 +205,7 @@ impl AllJobs {
             runs.extend_from_slice(&all[self.n_promised..]);
         }
         if let Some(turns) = &self.turns {
-            let in_turns = turns.play(view, &future.runs);
+            let in_turns = turns.play(view, future);
             for ((run, in_turn), due) in runs.iter_mut().zip(in_turns).zip(&turns.due) {
                 if let (Some(in_turn), Some(due)) = (in_turn, due) {
                     let promised = Some(*due).filter(|due| *due < Instant::MAX);
@@ -257,7 +257,7 @@ impl AllJobs {
         if waiting.is_empty() {
             return runs;
         }
-        let machine = PlanMachine::new(view, by_host, running.into_iter(), future.logins);
+        let machine = PlanMachine::new(view, by_host, running.into_iter(), future.hosts);
         machine.play(&groups, |start| {
             let (at, left) = &mut waiting[start.group];
             *left = left.saturating_sub(start.n_jobs());
@@ -274,9 +274,9 @@ impl AllJobs {
 impl AllTurns {
     /// Returns the runs of the jobs if the start rule places them in their turns; None of a job that has no turn, or
     /// never fits.
-    fn play(&self, view: View<'_>, future: &[FutureRun]) -> Vec<Option<PlayedRun>> {
-        let (mut running, mut run_times) = (Vec::new(), Vec::with_capacity(future.len()));
-        for run in future {
+    fn play(&self, view: View<'_>, future: &Future<'_>) -> Vec<Option<PlayedRun>> {
+        let (mut running, mut run_times) = (Vec::new(), Vec::with_capacity(future.runs.len()));
+        for run in &future.runs {
             match run {
                 FutureRun::Until((id, end, _), _) => running.push((*id, *end)),
                 FutureRun::For(parts) => {
@@ -286,10 +286,13 @@ impl AllTurns {
                 }
             }
         }
-        let mut runs = vec![None; future.len()];
+        let mut runs = vec![None; future.runs.len()];
         let mut misfits = BTreeSet::new();
-        self.turns
-            .play(view, &running, &run_times, |turn, start, run| {
+        self.turns.play(
+            view,
+            (&running, future.hosts),
+            &run_times,
+            |turn, start, run| {
                 let at = self.jobs[turn];
                 match start {
                     Some((start, slowdown)) => {
@@ -299,7 +302,8 @@ impl AllTurns {
                     None => drop(misfits.insert(at)),
                 }
                 true
-            });
+            },
+        );
         for at in misfits {
             runs[at] = None;
         }

@@ -17,6 +17,8 @@ const SEED: u64 = 0x746f_6c6c_6761_7465;
 const USER: f64 = 0.12;
 /// The correlation of the jobs of a class.
 const CLASS: f64 = 0.25;
+/// The correlation of the starts of the hosts that are expected at a site: one queue holds them all back.
+const SITE: f64 = 0.8;
 /// Number of tasks of a block up to which each has a draw of its own.
 const MAX_SINGLE: u32 = 16;
 
@@ -46,6 +48,10 @@ enum Cause {
     Job(u64),
     /// The users of a host.
     Host(u64),
+    /// The queue of a site.
+    Site(u64),
+    /// A host that is expected, by its place among them.
+    ExpectedHost(u64),
 }
 
 /// The draws for some number of futures.
@@ -148,6 +154,19 @@ impl FutureDraws {
         self.levels_of(Cause::Host(host as u64))
     }
 
+    /// Returns the levels of the start of a host that is expected, given by the places of its site and its own, in each
+    /// future.
+    pub(super) fn of_expected_host(&mut self, site: usize, host: usize) -> Vec<Probability> {
+        let site = self.common(Cause::Site(site as u64)).to_vec();
+        let own = self.levels_of(Cause::ExpectedHost(host as u64));
+        let levels = site.into_iter().zip(own).map(|(site, own)| {
+            let [shared, own] = [(SITE, site), (1.0 - SITE, own)]
+                .map(|(share, level)| share.sqrt() * normal::quantile(level));
+            normal::cumulative(shared + own)
+        });
+        evenly_spaced(&levels.collect::<Vec<f64>>())
+    }
+
     fn levels_of(&self, cause: Cause) -> Vec<f64> {
         levels(cause, self.n_futures)
     }
@@ -163,6 +182,8 @@ fn levels(cause: Cause, n_futures: usize) -> Vec<f64> {
         Cause::Correlation(batch) => (4, batch),
         Cause::Job(job) => (5, job),
         Cause::Host(host) => (6, host),
+        Cause::Site(site) => (7, site),
+        Cause::ExpectedHost(host) => (8, host),
     };
     let mut state = SEED ^ kind;
     state = split_mix(&mut state) ^ number;

@@ -14,6 +14,7 @@ use tollgate_model::{HostSlowdown, Instant, JobId, Span};
 use tollgate_policy::View;
 
 use super::free_profile::{FreeProfile, PlaceWaves, PlannedPlace, RunningUntil};
+use super::host_future::HostFuture;
 use super::latest_starts::LatestStarts;
 use super::planned_job::PlannedJob;
 use super::played_run::PlayedRun;
@@ -171,16 +172,16 @@ impl FairTurns {
     }
 
     /// Reports when each of the jobs that are asked about starts, by the place of its turn, and its work; no start if it never
-    /// fits. `running` has the ends of running jobs, `runs` the run times of the promised jobs, of the hopeless
-    /// ones and then of the others, in order. Goes on as long as `report` returns true.
+    /// fits. `running` has the ends of running jobs, and `hosts` the hosts that come. `runs` has the run times of the promised
+    /// jobs, of the hopeless ones and then of the others, in order. Goes on as long as `report` returns true.
     pub(super) fn play(
         &self,
         view: View<'_>,
-        running: &[RunningUntil],
+        (running, hosts): (&[RunningUntil], &HostFuture),
         runs: &[Span],
         mut report: impl FnMut(usize, Option<TurnStart>, Span) -> bool,
     ) {
-        let free = FreeProfile::new(view, self.by_host, running);
+        let free = FreeProfile::new(view, self.by_host, running, hosts);
         let mut plan = LatestStarts::new(&free, &self.planned);
         let mut runs = runs;
         let mut take = |n: u64| {

@@ -14,6 +14,7 @@ use tollgate_model::{
 use tollgate_policy::toolkit::CapacityProfile;
 use tollgate_policy::{HostPart, View};
 
+use super::host_future::HostFuture;
 use super::host_times::{self, HostTimes};
 use super::timetable::JobGroup;
 
@@ -79,11 +80,17 @@ impl PlannedPlace {
 pub(super) type RunningUntil = (JobId, Instant);
 
 impl FreeProfile {
-    /// Creates the profile of the view's instant. `by_host` says whether it matters where jobs run.
-    pub(super) fn new(view: View<'_>, by_host: bool, running: &[RunningUntil]) -> Self {
+    /// Creates the profile of the view's instant. `by_host` says whether it matters where jobs run; only then further hosts
+    /// come as in `future`.
+    pub(super) fn new(
+        view: View<'_>,
+        by_host: bool,
+        running: &[RunningUntil],
+        future: &HostFuture,
+    ) -> Self {
         let calendar = view.maintenance().clone();
         if by_host {
-            let hosts = HostProfile::all(view, running);
+            let hosts = HostProfile::all(view, running, future);
             let mut slowdowns: Vec<HostSlowdown> = hosts.iter().map(|host| host.slowdown).collect();
             slowdowns.sort_unstable();
             slowdowns.dedup();
@@ -404,12 +411,13 @@ impl FreeProfile {
 }
 
 impl HostProfile {
-    /// Returns the hosts with a node that is up.
-    fn all(view: View<'_>, running: &[RunningUntil]) -> Vec<Self> {
+    /// Returns the hosts with a node that is up, and those that come.
+    fn all(view: View<'_>, running: &[RunningUntil], future: &HostFuture) -> Vec<Self> {
         let hosts = view.hosts().iter().enumerate();
         let up = hosts.filter(|(_, host)| view.n_up_in(host.nodes) > 0);
         let n_devices = |host: usize| -> u32 {
-            let devices = view.hosts()[host].terms.devices;
+            let devices = view.hosts().get(host).map(|host| host.terms.devices);
+            let devices = devices.unwrap_or(ResourceCounts::NONE);
             devices.iter().map(|(_, count)| u32::from(count)).sum()
         };
         let mut all: Vec<Self> = up
@@ -438,6 +446,16 @@ impl HostProfile {
                 }
             })
             .collect();
+        let coming = (view.hosts().len()..).zip(&future.coming);
+        all.extend(coming.map(|(index, host)| Self {
+            host: index,
+            name: None,
+            times: HostTimes::until(host.closes),
+            slowdown: HostSlowdown::NONE,
+            rank: 0,
+            procs: CapacityProfile::of_steps(&[(view.now, 0), (host.opens, host.nodes)]),
+            devices: Vec::new(),
+        }));
         all.sort_by_key(|host| {
             let (is_dedicated, closes) = host.times.order();
             let order = (host.slowdown, host.rank, closes);

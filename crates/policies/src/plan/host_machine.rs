@@ -15,7 +15,8 @@ use tollgate_model::{
 };
 use tollgate_policy::{HostPart, View};
 
-use super::host_times::{self, FutureLogins, HostTimes};
+use super::host_future::{ComingHost, HostFuture};
+use super::host_times::{self, HostTimes};
 use super::timetable::{JobGroup, NO_GROUP, PlannedStart};
 use wave_cycle::WaveCycle;
 
@@ -190,25 +191,41 @@ pub(super) struct HostMachine {
 }
 
 impl HostMachine {
-    /// Creates the machine of the view's instant, in which nothing runs yet. Users come to desktops at `logins`; the
-    /// dispatch rule does not know when.
-    pub(super) fn new(view: View<'_>, logins: &FutureLogins) -> Self {
-        let hosts = view.hosts().iter().enumerate();
-        let up = hosts.filter(|(_, host)| view.n_up_in(host.nodes) > 0);
+    /// Creates the machine of the view's instant, in which nothing runs yet. Users come to desktops as in a future of the
+    /// hosts, which the dispatch rule does not know, and further hosts come. Until then, such a host is occupied.
+    pub(super) fn new(view: View<'_>, hosts: &HostFuture) -> Self {
+        let known = view.hosts().iter().enumerate();
+        let up = known.filter(|(_, host)| view.n_up_in(host.nodes) > 0);
         let mut rooms: Vec<HostRoom> = up
             .map(|(index, host)| HostRoom {
                 host: index,
                 idle: view.n_idle_in(host.nodes),
                 devices: host.free_devices(),
                 times: HostTimes::of(view, host),
-                login: logins.at(index),
+                login: hosts.login_at(index),
                 name: host.terms.name,
                 slowdown: host.slowdown(),
                 rank: host.rank,
             })
             .collect();
+        let first_coming = view.hosts().len();
+        rooms.extend(
+            (first_coming..)
+                .zip(&hosts.coming)
+                .map(|(index, host)| HostRoom {
+                    host: index,
+                    idle: 0,
+                    devices: ResourceCounts::NONE,
+                    times: HostTimes::until(host.closes),
+                    login: Instant::MAX,
+                    name: None,
+                    slowdown: HostSlowdown::NONE,
+                    rank: 0,
+                }),
+        );
         let n_devices = |room: &HostRoom| -> u32 {
-            let devices = view.hosts()[room.host].terms.devices;
+            let devices = view.hosts().get(room.host).map(|host| host.terms.devices);
+            let devices = devices.unwrap_or(ResourceCounts::NONE);
             devices.iter().map(|(_, count)| u32::from(count)).sum()
         };
         rooms.sort_by_key(|room| {
@@ -216,7 +233,7 @@ impl HostMachine {
             let order = (room.slowdown, room.rank, closes);
             (is_dedicated, order, n_devices(room), room.host)
         });
-        Self {
+        let mut machine = Self {
             now: view.now,
             free: FreeRooms {
                 rooms,
@@ -224,7 +241,30 @@ impl HostMachine {
             },
             runs: Vec::new(),
             calendar: view.maintenance().clone(),
+        };
+        for (index, host) in (first_coming..).zip(&hosts.coming) {
+            machine.occupy(index, host);
         }
+        machine
+    }
+
+    /// Occupies a host that is not there yet until it comes.
+    fn occupy(&mut self, host: usize, coming: &ComingHost) {
+        let room = self.free.rooms.iter().position(|room| room.host == host);
+        let parts = room.map(|room| RoomPart {
+            room,
+            procs: coming.nodes,
+            devices: ResourceCounts::NONE,
+        });
+        self.insert(HostRun {
+            group: NO_GROUP,
+            end: coming.opens,
+            reserved_end: coming.opens,
+            count: 1,
+            is_evicted: false,
+            parts: parts.into_iter().collect(),
+            licences: ResourceCounts::NONE,
+        });
     }
 
     /// Adds a job that runs, with its assumed end and the end by which the dispatch rule reserves.
@@ -239,8 +279,11 @@ impl HostMachine {
         let mut devices = view.devices_of(&job.spec.needs);
         let mut parts = Vec::new();
         for (index, room) in self.free.rooms.iter().enumerate() {
-            let nodes = view.hosts()[room.host].nodes;
-            let procs = view.released_procs_in(job, nodes);
+            // Nothing runs on a host that is expected.
+            let Some(host) = view.hosts().get(room.host) else {
+                continue;
+            };
+            let procs = view.released_procs_in(job, host.nodes);
             if procs > 0 {
                 parts.push(RoomPart {
                     room: index,

@@ -1,9 +1,8 @@
 //! Until when jobs may run on a host: it closes, or a user comes to it.
 
-use tollgate_model::{Instant, JobId};
+use tollgate_model::Instant;
 use tollgate_policy::{Host, View};
 
-use super::draws::FutureDraws;
 use super::settings::PlanParams;
 
 /// The hosts on which jobs may run.
@@ -40,6 +39,14 @@ impl HostTimes {
         is_desktop: false,
         is_set_aside: false,
     };
+
+    /// A host without users that closes at an instant.
+    pub(super) const fn until(closes: Instant) -> Self {
+        Self {
+            closes,
+            ..Self::FOREVER
+        }
+    }
 
     pub(super) fn of(view: View<'_>, host: &Host) -> Self {
         let promised_until = match (host.terms.is_desktop, view.logins_at(host)) {
@@ -94,54 +101,4 @@ pub(super) fn order_for(
         HostChoice::Promised | HostChoice::Dedicated | HostChoice::SetAside => n_desktops,
     };
     (first..n_hosts).chain(0..first)
-}
-
-/// The next log-in at each desktop in a future. A user who has come stays.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FutureLogins {
-    /// By host: [`Instant::MAX`] if none comes. Empty if none comes to any.
-    by_host: Vec<Instant>,
-}
-
-impl FutureLogins {
-    /// Draws the log-ins of each future.
-    pub(super) fn drawn(view: View<'_>, draws: &FutureDraws) -> Vec<Self> {
-        let mut futures = vec![Self::default(); draws.n_futures()];
-        for (index, host) in view.hosts().iter().enumerate() {
-            let Some(logins) = view.logins_at(host) else {
-                continue;
-            };
-            for (future, level) in futures.iter_mut().zip(draws.of_host(index)) {
-                future.by_host.resize(view.hosts().len(), Instant::MAX);
-                future.by_host[index] = logins.until(view.now, -(1.0 - level).ln());
-            }
-        }
-        futures
-    }
-
-    /// One user comes, to one of `n_hosts` hosts.
-    #[cfg(test)]
-    pub(super) fn at_host(host: usize, login: Instant, n_hosts: usize) -> Self {
-        let mut by_host = vec![Instant::MAX; n_hosts];
-        if let Some(of_host) = by_host.get_mut(host) {
-            *of_host = login;
-        }
-        Self { by_host }
-    }
-
-    /// Returns when a user comes to a host.
-    pub(super) fn at(&self, host: usize) -> Instant {
-        self.by_host.get(host).copied().unwrap_or(Instant::MAX)
-    }
-
-    /// Returns when the first user comes to one of the hosts of a running job.
-    pub(super) fn first_at_job(&self, view: View<'_>, id: JobId) -> Instant {
-        let job = view.job(id);
-        let hosts = job
-            .placement()
-            .iter()
-            .filter_map(|&range| view.host_of(range));
-        let logins = hosts.map(|host| self.at(host));
-        logins.min().unwrap_or(Instant::MAX)
-    }
 }

@@ -5,8 +5,8 @@ use tollgate_model::{Instant, JobId, MaintenanceCalendar};
 use tollgate_policy::{HostPart, View};
 
 use super::free_profile::RunningUntil;
+use super::host_future::HostFuture;
 use super::host_machine::HostMachine;
-use super::host_times::FutureLogins;
 use super::proc_pool::{ProcPool, RunningGroup};
 use super::timetable::{self, JobGroup, JobOrder, PlannedStart};
 
@@ -29,21 +29,26 @@ pub(super) enum PlanMachine {
 
 impl PlanMachine {
     /// Creates the machine of the view's instant, on which running jobs end at these instants.
-    pub(super) fn until(view: View<'_>, by_host: bool, running: &[RunningUntil]) -> Self {
+    pub(super) fn until(
+        view: View<'_>,
+        by_host: bool,
+        running: &[RunningUntil],
+        hosts: &HostFuture,
+    ) -> Self {
         let runs = running.iter().map(|&(id, end)| (id, end, end));
-        Self::new(view, by_host, runs, &FutureLogins::default())
+        Self::new(view, by_host, runs, hosts)
     }
 
     /// Creates the machine of the view's instant. `by_host` says whether it matters where jobs run; only then users come
-    /// to desktops at `logins`.
+    /// to desktops, and further hosts come, as in `hosts`.
     pub(super) fn new(
         view: View<'_>,
         by_host: bool,
         running: impl Iterator<Item = AssumedRun>,
-        logins: &FutureLogins,
+        hosts: &HostFuture,
     ) -> Self {
         if by_host {
-            let mut machine = HostMachine::new(view, logins);
+            let mut machine = HostMachine::new(view, hosts);
             for (id, end, reserved_end) in running {
                 machine.add_running(view, id, end, reserved_end);
             }

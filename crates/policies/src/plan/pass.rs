@@ -9,6 +9,7 @@ use tollgate_policy::{HostPart, PolicyContext, View};
 
 use super::deadline_dispatch::DeadlineDispatch;
 use super::free_profile::{FreeProfile, PlannedPlace, RunningUntil};
+use super::host_future::HostFuture;
 use super::machine::PlanMachine;
 use super::planned_job::{PlannedJob, WaitingClass};
 use super::promise_test::{Candidate, PromiseTest};
@@ -72,10 +73,11 @@ impl PlanPolicy {
         }
     }
 
-    /// Promises jobs that fit into idle processors and into the plan.
+    /// Promises jobs that fit into idle or expected processors and into the plan.
     fn promise_waiting(&mut self, cx: &mut PolicyContext<'_>) {
-        let (now, n_idle) = (cx.now(), cx.n_idle());
-        let may_fit = |job: &PlannedJob| job.procs <= n_idle && now <= job.decision_due();
+        let now = cx.now();
+        let n_free = cx.n_idle().saturating_add(cx.view().n_expected());
+        let may_fit = |job: &PlannedJob| job.procs <= n_free && now <= job.decision_due();
         let mut tried = Bound::Unbounded;
         // If one job cannot be promised, no other one that is alike can.
         let mut refused: Option<PlannedJob> = None;
@@ -101,13 +103,21 @@ impl PlanPolicy {
             return false;
         }
         let one = group.single(view).promised(view);
-        let test = PromiseTest::new(self.timetable_input(view, one.needs_hosts()));
-        let Some(place) = test.place(Candidate::new(one)) else {
+        let Some(planned) =
+            self.planned_promise(view, &view.job(group.id).spec, Candidate::new(one))
+        else {
             return false;
         };
         let id = self.part_first(cx, group.id);
         let price = self.promised_price(cx.view(), id);
-        cx.accept(id, price, (place != group.due).then_some(place));
+        cx.accept(
+            id,
+            price,
+            (planned.place != group.due).then_some(planned.place),
+        );
+        if planned.on_expected {
+            cx.note_expected(id);
+        }
         self.waiting.insert(self.planned_job(cx.view(), id));
         true
     }
@@ -147,7 +157,11 @@ impl PlanPolicy {
     /// whether there is one.
     fn place_unpromised(&mut self, cx: &mut PolicyContext<'_>, job: &PlannedJob) -> bool {
         let one = job.single(cx.view());
-        let test = PromiseTest::new(self.timetable_input(cx.view(), one.needs_hosts()));
+        let test = PromiseTest::new(self.timetable_input(
+            cx.view(),
+            one.needs_hosts(),
+            &HostFuture::planned(cx.view(), self.settings.level),
+        ));
         let Some(place) = test.first_place(Candidate::new(one)) else {
             return false;
         };
@@ -187,16 +201,17 @@ impl PlanPolicy {
         };
         let by_host = view.has_distinct_hosts() || self.waiting.needs_hosts();
         let running = self.running_until(view);
+        let hosts = HostFuture::planned(view, self.settings.level);
         let rules_of_planned = rules(&planned);
         let fair = self.waiting.fair.in_order(view);
         let fair = fair.filter_map(|job| fair_job(view, &planned, job));
         let mut order = rules_of_planned.clone();
         order.extend(rules(&hopeless));
         let mut dispatch = DeadlineDispatch {
-            machine: PlanMachine::until(view, by_host, &running),
+            machine: PlanMachine::until(view, by_host, &running, &hosts),
             waiting: order,
         };
-        let free = FreeProfile::new(view, by_host, &running);
+        let free = FreeProfile::new(view, by_host, &running, &hosts);
         let mut may_start = |job: &RuleJob, place: &PlannedPlace| dispatch.start(job, place);
         let mut decision = start_rule::decide(&free, &rules_of_planned, fair, &mut may_start);
         decision.starts.extend(dispatch.into_starts(&decision));

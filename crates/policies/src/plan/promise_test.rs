@@ -65,6 +65,11 @@ impl Candidate {
     pub(super) fn array(job: JobGroup, count: u32) -> Self {
         Self(JobGroup { count, ..job })
     }
+
+    /// Returns whether it matters on which hosts the jobs run.
+    pub(super) fn needs_hosts(&self) -> bool {
+        self.0.needs_hosts()
+    }
 }
 
 /// The plan without the candidate: the promises that it keeps, which a candidate must leave alone.

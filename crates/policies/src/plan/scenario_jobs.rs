@@ -9,7 +9,7 @@ use tollgate_policy::{AdmissionDecision, JobPhase, OutlookSubject, View};
 
 use super::draws::{DrawnJobs, JobBlock};
 use super::fair_turns::{FairTurn, FairTurns};
-use super::host_times::FutureLogins;
+use super::host_future::HostFuture;
 use super::planned_job::{PlannedJob, WaitingClass};
 use super::timetable::JobGroup;
 use super::{NEW, PlanPolicy, RESERVED, belief_of, host_needs};
@@ -247,9 +247,9 @@ impl ScenarioJob {
         &self,
         view: View<'_>,
         assumed: Instant,
-        (drawn, logins): (&[DrawnJobs], &FutureLogins),
+        (drawn, hosts): (&[DrawnJobs], &HostFuture),
     ) -> Instant {
-        let login = self.running.map(|id| logins.first_at_job(view, id));
+        let login = self.running.map(|id| hosts.first_login(view, id));
         match login.filter(|login| *login < assumed) {
             None => assumed,
             Some(_) if self.spec.restarts == 0 => Instant::MAX,

@@ -8,7 +8,7 @@ use super::PlanPolicy;
 use super::draws::{DrawnJobs, FutureDraws};
 use super::fair_turns::FairTurns;
 use super::free_profile::RunningUntil;
-use super::host_times::FutureLogins;
+use super::host_future::HostFuture;
 use super::machine::PlanMachine;
 use super::played_run::PlayedRun;
 use super::proc_pool::RunningGroup;
@@ -39,7 +39,7 @@ impl PlanPolicy {
         };
         let n_scenarios = n_scenarios(self.settings.scenarios, least_probability) as usize;
         let mut draws = FutureDraws::new(n_scenarios);
-        let logins = FutureLogins::drawn(view, &draws);
+        let hosts = HostFuture::drawn(view, &mut draws);
         let drawn: Vec<Vec<Vec<DrawnJobs>>> =
             jobs.iter().map(|job| draws.of(&job.block())).collect();
         let subjects = jobs.iter().filter(|job| job.is_subject);
@@ -47,10 +47,10 @@ impl PlanPolicy {
         let mut starts = Vec::with_capacity(n_scenarios);
         let runs = (0..n_scenarios).map(|scenario| {
             let drawn = |job: usize| drawn[job][scenario].as_slice();
-            let logins = &logins[scenario];
-            let mut run = run_of_subjects(view, &jobs[..n_by_deadline], (drawn, logins));
+            let hosts = &hosts[scenario];
+            let mut run = run_of_subjects(view, &jobs[..n_by_deadline], (drawn, hosts));
             if let Some(turns) = &turns {
-                let in_turns = run_in_turns(view, turns, &jobs, (drawn, logins));
+                let in_turns = run_in_turns(view, turns, &jobs, (drawn, hosts));
                 run = in_turns.map_or(run, |in_turns| {
                     FairTurns::combine(turns.promised_end, run, in_turns)
                 });
@@ -85,11 +85,11 @@ fn n_scenarios(usual: u32, least_probability: Option<Probability>) -> u32 {
 }
 
 /// Returns the first start and the last end of the subjects. Each job runs for the quantiles of the levels
-/// that `drawn` gives, and users come to desktops at `logins`.
+/// that `drawn` gives, and hosts are as in a future.
 fn run_of_subjects<'a>(
     view: View<'_>,
     jobs: &[ScenarioJob],
-    (drawn, logins): (impl Fn(usize) -> &'a [DrawnJobs], &FutureLogins),
+    (drawn, hosts): (impl Fn(usize) -> &'a [DrawnJobs], &HostFuture),
 ) -> PlayedRun {
     let mut running = Vec::new();
     let mut groups: Vec<JobGroup> = Vec::new();
@@ -100,7 +100,7 @@ fn run_of_subjects<'a>(
         if let (Some(id), Some(start), Some(progress)) = (job.running, job.start, job.progress) {
             let [assumed, reserved] = job.ends(view.now, &progress, drawn(at));
             if job.is_subject {
-                let users = (drawn(at), logins);
+                let users = (drawn(at), hosts);
                 let end = job.end_with_users(view, assumed, users);
                 run.include_running(start, end, progress);
             }
@@ -117,7 +117,7 @@ fn run_of_subjects<'a>(
         return run;
     }
     let by_host = view.has_distinct_hosts() || groups.iter().any(JobGroup::needs_hosts);
-    let machine = PlanMachine::new(view, by_host, running.into_iter(), logins);
+    let machine = PlanMachine::new(view, by_host, running.into_iter(), hosts);
     machine.play(&groups, |start| {
         let left = &mut subjects[start.group];
         if *left > 0 {
@@ -139,19 +139,19 @@ fn run_in_turns<'a>(
     view: View<'_>,
     turns: &FairTurns,
     jobs: &[ScenarioJob],
-    (drawn, logins): (impl Fn(usize) -> &'a [DrawnJobs] + Copy, &FutureLogins),
+    (drawn, hosts): (impl Fn(usize) -> &'a [DrawnJobs] + Copy, &HostFuture),
 ) -> Option<PlayedRun> {
     let mut all = PlayedRun::none(view.now);
     for (at, job) in jobs.iter().enumerate().filter(|(_, job)| job.is_subject) {
         if let (Some(start), Some(progress)) = (job.start, job.progress) {
             let [end, _] = job.ends(view.now, &progress, drawn(at));
-            let end = job.end_with_users(view, end, (drawn(at), logins));
+            let end = job.end_with_users(view, end, (drawn(at), hosts));
             all.include_running(start, end, progress);
         }
     }
     let (running, runs) = run_times(view, jobs, drawn);
     let mut fit = true;
-    turns.play(view, &running, &runs, |_, start, run| {
+    turns.play(view, (&running, hosts), &runs, |_, start, run| {
         match start {
             Some((start, slowdown)) => {
                 all.include(start, start + slowdown.time_for(run), slowdown);

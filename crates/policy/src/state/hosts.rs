@@ -11,7 +11,7 @@ use tollgate_model::{
 
 use crate::context::InvariantViolation;
 
-use super::{ClusterState, JobPhase, JobSlot};
+use super::{ClusterState, ExpectedHost, ExpectedHosts, JobPhase, JobSlot};
 
 /// A host, with the devices that are taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,7 +178,7 @@ impl ClusterState {
     }
 
     /// Returns true if it matters on which hosts a job without needs runs. One of them closes, is set aside, is slowed by
-    /// other load, or people work at it.
+    /// other load, or people work at it; or it is not there yet.
     pub fn has_distinct_hosts(&self) -> bool {
         let differs = |host: &Host| {
             let terms = &host.terms;
@@ -186,7 +186,7 @@ impl ClusterState {
             terms.closes.is_some() || terms.is_desktop || terms.is_set_aside || is_slowed
         };
         let mut hosts = self.hosts.iter();
-        hosts.any(|host| differs(host) && self.n_up_in(host.nodes) > 0)
+        !self.expected.is_empty() || hosts.any(|host| differs(host) && self.n_up_in(host.nodes) > 0)
     }
 
     /// Returns true if it matters to jobs whose policy leaves open where they run: people work at one of the hosts that ever
@@ -223,10 +223,24 @@ impl ClusterState {
             logins: None,
             taken: Vec::new(),
         };
+        if let Some(name) = terms.name {
+            self.expected.note_arrival(name);
+        }
         match self.hosts.iter_mut().find(|host| host.nodes == nodes) {
             Some(known) => *known = host,
             None => self.hosts.push(host),
         }
+    }
+
+    /// Sets the hosts that are expected at a site, in place of those that were. Hosts of a name that is there are left out.
+    pub fn expect_hosts(&mut self, site: &str, expected: ExpectedHosts) {
+        let is_there = |host: &ExpectedHost| {
+            let name = host.name;
+            name.is_some() && self.hosts.iter().any(|there| there.terms.name == name)
+        };
+        let mut expected = expected;
+        expected.hosts.retain(|host| !is_there(host));
+        self.expected.set(site, expected);
     }
 
     /// Sets the instant by which everything on a host has to have ended. Tasks that run there go on.

@@ -35,6 +35,8 @@ pub struct Admission {
     pub due: Option<Instant>,
     /// False if the job has a deadline that is not promised: it runs where no promise suffers.
     pub is_promised: bool,
+    /// Whether the promise counts on hosts that were not there when it was made.
+    pub on_expected: bool,
 }
 
 /// A job in its slot, or a group of equal jobs that wait.
@@ -108,6 +110,7 @@ impl JobSlot {
             price,
             due: None,
             is_promised: true,
+            on_expected: false,
         });
         self.start = Some(now);
         self.slowed = None;
@@ -269,6 +272,7 @@ impl ClusterState {
             price,
             due,
             is_promised: true,
+            on_expected: false,
         };
         let admission = job.accepted.get_or_insert(promise);
         match admission.is_promised {
@@ -279,6 +283,13 @@ impl ClusterState {
                     ..promise
                 }
             }
+        }
+    }
+
+    /// Notes that the promise of a job counts on hosts that are not there yet.
+    pub fn note_expected(&mut self, id: JobId) {
+        if let Some(admission) = &mut self.jobs[id.index()].accepted {
+            admission.on_expected = admission.is_promised;
         }
     }
 
@@ -297,6 +308,7 @@ impl ClusterState {
             price,
             due,
             is_promised: false,
+            on_expected: false,
         });
         assert!(!admission.is_promised, "{id:?} has a promise");
         admission.due = admission.due.or(due);

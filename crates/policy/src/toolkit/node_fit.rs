@@ -6,7 +6,7 @@ use tollgate_model::{JobSpec, NodeId, Reason};
 
 use crate::state::View;
 
-/// Checks that there are enough nodes for a job, each with enough memory. A job that does not fit
+/// Checks that there are enough nodes for a job, or are expected, each with enough memory. A job that does not fit
 /// on the smallest node is rejected, because not every free node could run it.
 ///
 /// # Errors
@@ -35,7 +35,7 @@ use crate::state::View;
 /// assert_eq!(fits_machine(view, &job(1, 2 << 30)), Err(Reason::NoMemory));
 /// ```
 pub fn fits_machine(view: View<'_>, spec: &JobSpec) -> Result<(), Reason> {
-    if spec.procs > view.n_nodes() {
+    if spec.procs > view.n_nodes().saturating_add(view.n_expected()) {
         return Err(Reason::TooManyProcs);
     }
     match view.min_memory() {

@@ -7,8 +7,8 @@ use tollgate_client::records::{
     UsageReport,
 };
 use tollgate_client::types::{
-    AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, GrantRequest,
-    JobBatch, JobDetails, JobExplanation, JobHistory, JobList, JobOutput, JobRef,
+    AlterRequest, AlterResponse, BatchResponse, CalibrationReport, DrainRequest, ExpectedPilots,
+    GrantRequest, JobBatch, JobDetails, JobExplanation, JobHistory, JobList, JobOutput, JobRef,
     JobsActionRequest, JobsActionResult, LearnRequest, LearnResult, LedgerReport, MovedEnds,
     NewToken, NodeList, PlacementList, ReleasedWorkers, ResubmitRequest, ServiceObjectives,
     ServiceStatus, SignalRequest, SignalResult, StepEnd, StepList, StepRef, StepStart,
@@ -16,6 +16,7 @@ use tollgate_client::types::{
 };
 
 use super::endpoint::{ApiEndpoint, ResponseContent, at, operation};
+use super::expected_pilots;
 use super::export::{self, PageQuery};
 use super::job_list::{self, JobsQuery};
 use super::jobs::{self, TasksQuery, WaitQuery};
@@ -336,6 +337,13 @@ pub(super) fn all() -> Vec<ApiEndpoint> {
                 .takes::<WorkerRelease>()
                 .gives::<ReleasedWorkers>(200)
                 .problems(&[403]),
+        ),
+        at("/v1/expected-pilots").post(
+            expected_pilots::expect,
+            operation("State which pilots of a site are expected, and when")
+                .takes::<ExpectedPilots>()
+                .gives::<ExpectedPilots>(200)
+                .problems(&[403, 507]),
         ),
         at("/v1/nodes").get(
             status::nodes,

@@ -2,14 +2,14 @@
 
 use tollgate_client::timestamp::format_iso;
 use tollgate_client::types::{
-    CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport, HostUseCause,
-    NodeAvailability, NodeList, NodeStatus, ResourceStatus, ServiceObjectives, ShadowStatus,
-    SlowedHost, WorkerLinkState, WorkerStatus,
+    CalibrationBin, CalibrationByBatches, CalibrationFigures, CalibrationReport,
+    ExpectedHostStatus, HostUseCause, NodeAvailability, NodeList, NodeStatus, ResourceStatus,
+    ServiceObjectives, ShadowStatus, SlowedHost, WorkerLinkState, WorkerStatus,
 };
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{BookEntry, BreakCause, ForeignLoad, NodeId};
 use tollgate_risk::calibration::score_interval;
-use tollgate_service::{ObjectiveSums, PolicyComparison};
+use tollgate_service::{ExpectedArrival, ObjectiveSums, PolicyComparison};
 use tollgate_store::PromiseSums;
 use tollgate_workers::WorkerState;
 
@@ -58,23 +58,26 @@ pub(super) fn shadow_status(comparison: &PolicyComparison) -> ShadowStatus {
     }
 }
 
-/// Returns promised against kept probabilities, by tenths of the probability and by batches known.
+/// Returns promised against kept probabilities, by tenths of the probability and by batches known; of those that counted on
+/// hosts that were not there by tenths.
 pub(super) fn calibration(
     tenths: &[(u32, PromiseSums)],
     batches: &[(u32, PromiseSums)],
+    on_expected: &[(u32, PromiseSums)],
 ) -> CalibrationReport {
-    let bins = tenths.iter().map(|(tenth, sums)| CalibrationBin {
+    let bin = |(tenth, sums): &(u32, PromiseSums)| CalibrationBin {
         from: f64::from(*tenth) / 10.0,
         to: f64::from(tenth + 1) / 10.0,
         figures: calibration_figures(sums),
-    });
+    };
     let by_batches = batches.iter().map(|(batches, sums)| CalibrationByBatches {
         batches: *batches,
         figures: calibration_figures(sums),
     });
     CalibrationReport {
-        bins: bins.collect(),
+        bins: tenths.iter().map(bin).collect(),
         by_batches: by_batches.collect(),
+        on_expected_hosts: on_expected.iter().map(bin).collect(),
     }
 }
 
@@ -134,6 +137,19 @@ pub(super) fn node_list(site: &ClusterInfo) -> NodeList {
         workers: site.workers.iter().map(worker_status).collect(),
         resources: site.resources.iter().map(resource_status).collect(),
         slowed_hosts: site.slowed_hosts.iter().map(slowed_host).collect(),
+        expected_hosts: site.expected_hosts.iter().map(expected_host).collect(),
+    }
+}
+
+fn expected_host(host: &ExpectedArrival) -> ExpectedHostStatus {
+    let [median_start_at, late_start_at] = host.starts.map(|at| at.map(format_iso));
+    ExpectedHostStatus {
+        site: host.site.clone(),
+        worker: host.name.clone(),
+        nodes: host.nodes,
+        stays_s: host.stays.as_secs_f64(),
+        median_start_at,
+        late_start_at,
     }
 }
 

@@ -122,15 +122,20 @@ pub(super) async fn calibration(
     State(service): State<ApiState>,
     Extension(peer): Extension<Peer>,
 ) -> JsonResult<CalibrationReport> {
-    let (tenths, batches) = query_store(&service, move |reader| {
+    let (tenths, batches, on_expected) = query_store(&service, move |reader| {
         let user = visible_user(&peer);
         Ok((
             reader.calibration(user)?,
             reader.calibration_by_batches(user)?,
+            reader.calibration_on_expected(user)?,
         ))
     })
     .await?;
-    Ok(Json(objectives::calibration(&tenths, &batches)))
+    Ok(Json(objectives::calibration(
+        &tenths,
+        &batches,
+        &on_expected,
+    )))
 }
 
 pub(super) async fn nodes(State(service): State<ApiState>) -> JsonResult<NodeList> {

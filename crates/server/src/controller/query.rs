@@ -129,6 +129,7 @@ impl<E: Engine> Controller<E> {
             | ControllerRequest::Command { .. }
             | ControllerRequest::Alter { .. }
             | ControllerRequest::Drain { .. }
+            | ControllerRequest::ExpectHosts { .. }
             | ControllerRequest::Maintain { .. }
             | ControllerRequest::WeighUsers { .. }
             | ControllerRequest::HostSlowed { .. }
@@ -243,6 +244,7 @@ impl<E: Engine> Controller<E> {
             drained,
             offers_local_nodes: self.offers_local_nodes,
             slowed_hosts: self.slowed_hosts(),
+            expected_hosts: self.core.expected_arrivals(),
             workers: self.workers.worker_infos(self.core.gate()),
             resources: self.resource_use(),
         })

@@ -122,6 +122,7 @@ fn owner_of(request: &ControllerRequest) -> RequestOwner {
         | ControllerRequest::Drain { .. }
         | ControllerRequest::MoveEnds { .. }
         | ControllerRequest::ReleaseWorkers { .. }
+        | ControllerRequest::ExpectHosts { .. }
         | ControllerRequest::Status { .. }
         | ControllerRequest::Nodes { .. }
         | ControllerRequest::Explain { .. }
@@ -191,6 +192,7 @@ fn request_weight(request: &ControllerRequest) -> u64 {
         | ControllerRequest::Drain { .. }
         | ControllerRequest::MoveEnds { .. }
         | ControllerRequest::ReleaseWorkers { .. }
+        | ControllerRequest::ExpectHosts { .. }
         | ControllerRequest::Maintain { .. }
         | ControllerRequest::WeighUsers { .. }
         | ControllerRequest::HostSlowed { .. }

@@ -3,11 +3,11 @@
 use tokio::sync::oneshot;
 use tollgate_engine::output::{AttemptOutput, OutputPosition};
 use tollgate_model::{
-    AttemptId, EvictionCause, HostSlowdown, Instant, MaintenanceCalendar, Probability, TaskId,
-    WarningSignal,
+    AttemptId, EvictionCause, HostSlowdown, Instant, MaintenanceCalendar, Probability, Span,
+    TaskId, WarningSignal,
 };
 use tollgate_service::{
-    ArrayOutlook, JobChange, JobPrediction, NamedResources, PromiseAtRisk, RunRecord,
+    ArrayOutlook, HostArrival, JobChange, JobPrediction, NamedResources, PromiseAtRisk, RunRecord,
     ServiceCommand, Submission, SubmitOutcome, TaskRanges, UnfinishedCounts,
 };
 use tollgate_store::{JobProgram, NewStep, RemovalProgress, StepEnding};
@@ -142,6 +142,17 @@ pub enum ControllerRequest {
         workers: Vec<String>,
         /// Receives the names of those that were asked.
         reply: Responder<Vec<String>>,
+    },
+    /// Sets the hosts that are expected at a site.
+    ExpectHosts {
+        /// The site.
+        site: String,
+        /// The hosts.
+        hosts: Vec<HostArrival>,
+        /// The time after which nothing of this counts any more.
+        valid_for: Span,
+        /// Receives the outcome.
+        reply: Responder<()>,
     },
     /// Sets the weights of users in the fair order, if they differ.
     WeighUsers {
@@ -305,6 +316,7 @@ impl ControllerRequest {
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
             | Self::ReleaseWorkers { .. }
+            | Self::ExpectHosts { .. }
             | Self::Maintain { .. }
             | Self::WeighUsers { .. }
             | Self::HostSlowed { .. }
@@ -352,6 +364,7 @@ impl ControllerRequest {
             | Self::Drain { .. }
             | Self::MoveEnds { .. }
             | Self::ReleaseWorkers { .. }
+            | Self::ExpectHosts { .. }
             | Self::Maintain { .. }
             | Self::WeighUsers { .. }
             | Self::HostSlowed { .. }

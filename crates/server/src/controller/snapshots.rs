@@ -7,8 +7,8 @@ use super::eviction_counts::EvictionCounts;
 use tollgate_engine::EngineCapacity;
 use tollgate_model::{EvictionCause, ForeignLoad, Instant, MaintenanceWindow, NodeRange, Span};
 use tollgate_service::{
-    EngineWait, FailedLaunches, JobPrediction, PolicyComparison, PromiseAtRisk, PromiseRisk,
-    WaitCause,
+    EngineWait, ExpectedArrival, FailedLaunches, JobPrediction, PolicyComparison, PromiseAtRisk,
+    PromiseRisk, WaitCause,
 };
 
 /// The state of the service.
@@ -80,6 +80,8 @@ pub struct ClusterInfo {
     pub offers_local_nodes: bool,
     /// The hosts that load which is not of jobs slows, by name.
     pub slowed_hosts: Vec<(String, ForeignLoad)>,
+    /// The hosts that are expected at sites.
+    pub expected_hosts: Vec<ExpectedArrival>,
     /// The workers on other hosts, with their ranges of these nodes.
     pub workers: Vec<tollgate_workers::WorkerInfo>,
     /// Devices of hosts that are up, and licences.

@@ -207,6 +207,19 @@ impl<E: Engine> Controller<E> {
                 }
                 to.add(drain(last), PendingResponse::Command(reply));
             }
+            ControllerRequest::ExpectHosts {
+                site,
+                hosts,
+                valid_for,
+                reply,
+            } => {
+                let command = ServiceCommand::ExpectHosts {
+                    site,
+                    hosts,
+                    valid_for,
+                };
+                to.add(command, PendingResponse::Command(reply));
+            }
             ControllerRequest::Maintain { calendar } => {
                 let calendar = self.clock.date_windows(&calendar);
                 if *self.core.gate().view(at).maintenance() != calendar {

@@ -49,6 +49,7 @@ mod network;
 mod objectives;
 mod one_witness;
 mod openapi;
+mod pilot_promises;
 mod placements;
 mod probabilities;
 mod promise_correction;

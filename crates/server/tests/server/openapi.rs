@@ -305,6 +305,25 @@ fn every_response_matches_its_schema() {
         ),
         (
             "post",
+            "/v1/expected-pilots",
+            "/v1/expected-pilots",
+            &json!({"site": "lab", "valid_for_s": 60.0, "pilots": [
+                {"worker": "lab.1", "cores": 2, "stays_s": 600.0, "starts_in_s": [10.0, 20.0]},
+                {"cores": 2, "stays_s": 600.0, "starts_in_s": [10.0, 20.0]},
+            ]}),
+            200,
+        ),
+        (
+            "post",
+            "/v1/expected-pilots",
+            "/v1/expected-pilots",
+            &json!({"site": "lab", "valid_for_s": 60.0, "pilots": [
+                {"cores": 0, "stays_s": 600.0, "starts_in_s": [20.0, 10.0]},
+            ]}),
+            422,
+        ),
+        (
+            "post",
             "/v1/worker-ends",
             "/v1/worker-ends",
             &json!({"ends": [{"worker": "x", "until": "soon"}]}),

@@ -86,7 +86,7 @@ fn surer_promise_costs_the_time_that_the_plan_keeps_for_it() {
         ..submission("new", 100)
     };
     let price = |outcome: &SubmitOutcome| {
-        let AdmissionState::Accepted { price } = outcome.admission else {
+        let AdmissionState::Accepted { price, .. } = outcome.admission else {
             panic!("{outcome:?}");
         };
         price.as_f64()

@@ -74,7 +74,7 @@ fn rejection_names_every_reason_and_counter_offers() {
         .submit_job(taken(&template, &later), &["sleep", "1"])
         .unwrap();
     match verdict.answer.admission {
-        AdmissionState::Accepted { price } => assert_eq!(Some(price), later.price),
+        AdmissionState::Accepted { price, .. } => assert_eq!(Some(price), later.price),
         AdmissionState::Queued
         | AdmissionState::Waitlisted { .. }
         | AdmissionState::Unpromised(_)

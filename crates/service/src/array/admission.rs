@@ -348,8 +348,9 @@ impl AdmissionState {
     /// Returns the state of this many such tasks.
     fn times(&self, tasks: u64) -> Self {
         match self {
-            Self::Accepted { price } => Self::Accepted {
+            &Self::Accepted { price, on_expected } => Self::Accepted {
                 price: Credits::from_f64(price.as_f64() * tasks as f64),
+                on_expected,
             },
             Self::Queued
             | Self::Waitlisted { .. }
@@ -377,8 +378,16 @@ impl AdmissionState {
     }
 
     fn merge(&mut self, other: &Self) {
-        if let (Self::Accepted { price }, Self::Accepted { price: more }) = (self, other) {
+        if let (
+            Self::Accepted { price, on_expected },
+            Self::Accepted {
+                price: more,
+                on_expected: also,
+            },
+        ) = (self, other)
+        {
             *price += *more;
+            *on_expected |= also;
         }
     }
 }

@@ -191,6 +191,8 @@ pub enum RowChange {
         probability: Probability,
         /// The number of batches of such jobs that had ended, if beliefs tell.
         n_batches: Option<u32>,
+        /// Whether the promise counts on hosts that are not there yet.
+        on_expected: bool,
     },
     /// A job that had waited starts without a promise.
     NotPromised {

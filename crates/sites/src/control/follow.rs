@@ -3,8 +3,8 @@
 use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_model::{Instant, Probability, Span};
 use tollgate_provisioning::{
-    NewPilot, PendingPilot, PilotShape, PilotWaits, RunningPilot, ShapeSupply, SiteDemand,
-    SiteSupply, StaggeredTimes,
+    NewPilot, PendingPilot, PilotArrival, PilotShape, PilotWaits, RunningPilot, ShapeSupply,
+    SiteDemand, SiteSupply, StaggeredTimes,
 };
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
@@ -209,6 +209,54 @@ impl SiteControl {
             idle_part: f64::from(settings.idle_percent) / 100.0,
             is_paused: self.is_paused(),
         }
+    }
+
+    /// Returns the pilots that are expected at the site: those that wait, or run and have not joined the service. With
+    /// `delay`, others would be submitted within that time if work needed them.
+    pub fn expected_pilots(
+        &self,
+        worker_of: &PilotWorkers<'_>,
+        delay: Option<Span>,
+    ) -> Vec<PilotArrival> {
+        let now = (self.clock)();
+        let pilots = self.state.pilots.iter().filter(|pilot| pilot.counts());
+        let submitted = pilots.filter_map(|pilot| self.submitted_pilot(pilot, now, worker_of));
+        let mut expected: Vec<PilotArrival> = submitted.collect();
+        if let Some(delay) = delay
+            && self.record().failures == 0
+        {
+            let shapes = self.settings.kinds();
+            let potential = self.supply(worker_of).potential_shapes(self.room());
+            expected.extend(potential.filter_map(|at| {
+                let waits = self.state.waits_of_kind(self.kind_of(at), now);
+                PilotArrival::of_potential(shapes[at].shape, &waits, delay)
+            }));
+        }
+        expected
+    }
+
+    /// Returns a pilot that has not joined the service and may still do so.
+    fn submitted_pilot(
+        &self,
+        pilot: &PilotRecord,
+        now: Instant,
+        worker_of: &PilotWorkers<'_>,
+    ) -> Option<PilotArrival> {
+        let worker = worker_name(&self.settings.name, pilot);
+        if pilot.has_joined || worker_of(&worker).is_some() {
+            return None;
+        }
+        let shape = pilot.shape(&self.settings);
+        if pilot.is_pending() {
+            let waits = self.state.waits_of_kind(pilot.kind, now);
+            return PilotArrival::of_pending(worker, shape, (&waits, pilot.age(now)));
+        }
+        let ran = now.since(pilot.started_at?).max(Span::ZERO);
+        let rest = PilotShape {
+            time: shape.time - ran,
+            ..shape
+        };
+        (ran < JOINING).then(|| PilotArrival::of_started(worker, rest))?
     }
 
     /// Returns a pilot that runs, if it takes tasks or is expected to do so soon.

@@ -139,6 +139,7 @@ impl ShownJob {
         let ran = self.started().zip(self.ended());
         let user = Some(self.user()).filter(|user| !user.is_empty());
         JobDetails {
+            counts_on_expected_hosts: false,
             id: number.id,
             task: number.task,
             name: self.key().to_string(),
@@ -202,6 +203,7 @@ fn user_id(name: &str) -> Option<u32> {
 /// Returns the fields of a job that no scheduler is asked for.
 fn nothing_known() -> JobDetails {
     JobDetails {
+        counts_on_expected_hosts: false,
         auto_memory: false,
         unpredictable: None,
         id: 0,

@@ -87,6 +87,10 @@ pub(super) fn instant(at: &Option<String>) -> ColumnValue {
         .map_or(ColumnValue::Missing, ColumnValue::Instant)
 }
 
+pub(super) fn flag(is_set: bool) -> ColumnValue {
+    text(&is_set.then(|| "yes".to_owned()))
+}
+
 /// Returns an instant that is expected of a job.
 pub(super) fn expected(job: &JobDetails, at: fn(&JobForecast) -> String) -> ColumnValue {
     instant(&job.expected.as_ref().map(at))

@@ -9,7 +9,7 @@ use jiff::Zoned;
 use tollgate_client::types::JobDetails;
 
 use super::cells::{
-    ColumnValue, chance_cell, expected, instant, number, promise_cell, span, state_cell,
+    ColumnValue, chance_cell, expected, flag, instant, number, promise_cell, span, state_cell,
     state_style, text, word,
 };
 use crate::exit::CliFailure;
@@ -144,6 +144,10 @@ static COLUMNS: &[JobColumn] = &[
     .heading("promised"),
     JobColumn::new("promised_at", |job: &JobDetails| instant(&job.promised_at))
         .heading("promised at"),
+    JobColumn::new("counts_on_expected_hosts", |job: &JobDetails| {
+        flag(job.counts_on_expected_hosts)
+    })
+    .heading("on expected"),
     JobColumn::new("price", |job: &JobDetails| number(job.price)),
     JobColumn::new("status", |job: &JobDetails| text(&job.status)).flexible(),
     JobColumn::new("comment", |job: &JobDetails| text(&job.comment))

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use tollgate_agents::{AgentDirectory, AgentError, PilotKind, PilotQueue, QueueView};
-use tollgate_model::Instant;
+use tollgate_model::{Instant, Span};
 use tollgate_sites::{
     PilotService, PilotWork, RemainingPilots, SITES_FILE, ScaleOutcome, SiteControl, SiteError,
     SiteSettings, SitesFile, end_pilots, state_dir,
@@ -15,6 +15,9 @@ use super::pilot_service::JoinedService;
 use crate::connection::endpoint::ServiceAddressArgs;
 use crate::exit::{CliError, CliFailure, ExitKind};
 use crate::output::format;
+
+/// The usual time between two looks of an agent at its queue.
+const ROUND: Span = Span::from_secs(15);
 
 /// Run the agent of a site, which moves pilots, until interrupted.
 ///
@@ -59,6 +62,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), CliFailure> {
         service: JoinedService {
             address: args.address.clone(),
             inside: args.inside.clone(),
+            every: ROUND,
+            follows_work: false,
         },
     };
     Ok(agent.run(args.listen.as_deref(), kind, Box::new(queue), &write_line)?)
@@ -85,6 +90,7 @@ impl SiteQueue {
         })?;
         if let Some(work) = &work {
             self.service.report_moved_ends(work, site);
+            self.service.expect_pilots(work, site);
         }
         Ok(outcome)
     }

@@ -72,6 +72,8 @@ pub(super) fn run(args: &SiteKeepArgs) -> Result<(), CliFailure> {
     let service = JoinedService {
         address: args.address.clone(),
         inside: args.inside.clone(),
+        every: Span::from_secs_f64(args.pause().as_secs_f64()),
+        follows_work: true,
     };
     let keeper = SiteKeeper {
         service: &service,
@@ -91,8 +93,7 @@ pub(super) fn run(args: &SiteKeepArgs) -> Result<(), CliFailure> {
         print(&decisions)?;
         return done;
     }
-    let pause = Duration::from_secs_f64(args.every.max(MIN_EVERY_S));
-    let kept = keeper.keep(pause, &|| args.sites(), &mut |news| {
+    let kept = keeper.keep(args.pause(), &|| args.sites(), &mut |news| {
         if let Some(error) = &news.error {
             print_error(error, None);
         }
@@ -118,6 +119,11 @@ fn detach(state: &Path) -> Result<(), CliFailure> {
 }
 
 impl SiteKeepArgs {
+    /// Returns the pause between two rounds.
+    fn pause(&self) -> Duration {
+        Duration::from_secs_f64(self.every.max(MIN_EVERY_S))
+    }
+
     /// Reads the settings of the named sites, with the idle time that the command names.
     fn sites(&self) -> Result<Vec<SiteSettings>, SiteError> {
         let mut sites = self.named_sites()?;

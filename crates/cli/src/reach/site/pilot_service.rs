@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use tollgate_client::types::{
-    AccessRole, MovedEnds, NewToken, ReleasedWorkers, TokenList, TokenRequest, WorkerEnds,
-    WorkerRelease,
+    AccessRole, ExpectedPilot, ExpectedPilots, MovedEnds, NewToken, ReleasedWorkers, TokenList,
+    TokenRequest, WorkerEnds, WorkerRelease,
 };
 use tollgate_client::{ApiClient, ClientError};
 use tollgate_inside::PersonalScheduler;
-use tollgate_provisioning::SiteDemand;
+use tollgate_model::{Bytes, Span};
+use tollgate_provisioning::{PilotArrival, SiteDemand};
 use tollgate_sites::{
-    PilotService, PilotToken, ScaleOutcome, ServiceAddress, SiteControl, SiteError, SiteSettings,
-    TokenIssuer,
+    PilotService, PilotToken, PilotWork, ScaleOutcome, ServiceAddress, SiteControl, SiteError,
+    SiteSettings, TokenIssuer,
 };
 
 use super::service_work::ServiceWork;
@@ -30,7 +31,16 @@ pub(super) struct JoinedService {
     pub(super) address: ServiceAddressArgs,
     /// The directory of the scheduler, if pilots join one instead of the service.
     pub(super) inside: Option<PathBuf>,
+    /// The time between two rounds.
+    pub(super) every: Span,
+    /// Whether pilots are submitted as work needs them.
+    pub(super) follows_work: bool,
 }
+
+/// How often a round may come late before the service counts on its pilots no longer.
+const ROUNDS_MISSED: i64 = 4;
+/// The least time for which a statement counts: a round asks engines that may answer late.
+const LEAST_VALIDITY: Span = Span::from_secs(120);
 
 impl JoinedService {
     /// Calls `submit` with the address that pilots of a site join, and with their tokens.
@@ -83,6 +93,12 @@ impl PilotService for JoinedService {
         report_moved_ends(work, site, &self.address);
     }
 
+    fn expect_pilots(&self, work: &ServiceWork, site: &SiteControl) {
+        if self.inside.is_none() {
+            self.state_expected(work, site);
+        }
+    }
+
     fn takes_shapes(&self) -> bool {
         // A scheduler inside the pilots knows the size of its nodes beforehand.
         self.inside.is_none()
@@ -128,6 +144,43 @@ pub(super) fn report_moved_ends(
         && let Ok(mut client) = address.connect()
     {
         let _ = client.post::<MovedEnds>("/v1/worker-ends", &WorkerEnds { ends });
+    }
+}
+
+impl JoinedService {
+    /// States to the service which pilots are expected at a site.
+    fn state_expected(&self, work: &ServiceWork, site: &SiteControl) {
+        let delay = self.follows_work.then_some(self.every);
+        let pilots = site.expected_pilots(&|name| work.worker(name), delay);
+        let memory = site.settings().memory_of_core();
+        let name = &site.settings().name;
+        let validity = Span::from_micros(self.every.as_micros().saturating_mul(ROUNDS_MISSED));
+        let statement = ExpectedPilots {
+            site: name.clone(),
+            valid_for_s: validity.max(LEAST_VALIDITY).as_secs_f64(),
+            pilots: pilots
+                .iter()
+                .map(|pilot| expected_pilot(pilot, memory))
+                .collect(),
+        };
+        let is_news = work.expects(name) || !statement.pilots.is_empty();
+        if is_news && let Ok(mut client) = self.address.connect() {
+            let _ = client.post::<ExpectedPilots>("/v1/expected-pilots", &statement);
+        }
+    }
+}
+
+fn expected_pilot(pilot: &PilotArrival, memory: Option<Bytes>) -> ExpectedPilot {
+    ExpectedPilot {
+        worker: pilot.worker.clone(),
+        cores: pilot.cores,
+        memory_per_core_bytes: memory.map(Bytes::as_u64),
+        stays_s: pilot.stays.as_secs_f64(),
+        starts_in_s: pilot
+            .starts
+            .iter()
+            .map(|start| start.as_secs_f64())
+            .collect(),
     }
 }
 

@@ -100,6 +100,7 @@ impl ServiceWork {
             workers: Vec::new(),
             resources: Vec::new(),
             slowed_hosts: Vec::new(),
+            expected_hosts: Vec::new(),
         };
         let mut work = Self::new(Vec::new(), none);
         for node in &nodes {
@@ -131,6 +132,12 @@ impl ServiceWork {
             })
         });
         Ok(work)
+    }
+
+    /// Returns whether the service expects pilots at a site.
+    pub(super) fn expects(&self, site: &str) -> bool {
+        let expected = self.nodes.expected_hosts.iter();
+        expected.map(|host| host.site.as_str()).any(|of| of == site)
     }
 
     /// Returns the ends that are not those of the workers.

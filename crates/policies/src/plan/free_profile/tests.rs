@@ -93,7 +93,12 @@ fn literal_latest(
 fn place_on_a_loaded_host_is_longer_and_the_one_that_ends_first_is_chosen() {
     let mut state = cluster(&[(1, 0, None), (1, 0, None)], 0, &[]);
     slow_down(&mut state, &[3.0, 1.0]);
-    let mut free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[]);
+    let mut free = FreeProfile::new(
+        View::new(&state, Instant::ZERO),
+        true,
+        &[],
+        &HostFuture::default(),
+    );
     let job = group(1, 1, 100, 0);
     let mut found = Vec::new();
     for _ in 0..4 {
@@ -122,7 +127,7 @@ proptest! {
     ) {
         let mut state = cluster(&hosts, licences, &windows);
         slow_down(&mut state, &slowdowns);
-        let mut free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[]);
+        let mut free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[], &HostFuture::default());
         for (group, latest_end) in groups {
             let latest = free.latest(&group, group.run, at(latest_end));
             for place in latest.into_iter().chain(free.earliest(&group, group.run)).take(1) {
@@ -153,7 +158,7 @@ proptest! {
     ) {
         let mut state = cluster(&hosts, licences, &windows);
         slow_down(&mut state, &slowdowns);
-        let free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[]);
+        let free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[], &HostFuture::default());
         let one_by_one = places(free.clone(), &groups, false);
         prop_assert_eq!(places(free, &groups, true), one_by_one);
     }
@@ -166,7 +171,7 @@ proptest! {
         groups in prop::collection::vec((any_group(), 1i64..300), 1..8),
     ) {
         let state = cluster(&hosts, licences, &windows);
-        let mut free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[]);
+        let mut free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[], &HostFuture::default());
         for (group, latest_end) in groups {
             let end = at(latest_end);
             let earliest = free.earliest(&group, group.run);

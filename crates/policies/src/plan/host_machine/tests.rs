@@ -91,7 +91,7 @@ fn gpu_job(gpus: u8, count: u32, run: i64) -> JobGroup {
 /// Returns (group, end in seconds) of each job, in the order of their starts.
 fn played(state: &ClusterState, groups: &[JobGroup]) -> Vec<(usize, i64)> {
     let view = View::new(state, Instant::ZERO);
-    played_on(HostMachine::new(view, &FutureLogins::default()), groups)
+    played_on(HostMachine::new(view, &HostFuture::default()), groups)
 }
 
 fn played_on(machine: HostMachine, groups: &[JobGroup]) -> Vec<(usize, i64)> {
@@ -213,7 +213,7 @@ fn promised_jobs_run_on_desktops_last_and_only_as_long_as_users_hardly_come() {
 
 /// Returns the machine of a cluster whose fourth host, a desktop, a user comes to.
 fn with_user(state: &ClusterState, login: i64) -> HostMachine {
-    let logins = FutureLogins::at_host(3, Instant::from_secs(login), state.hosts().len());
+    let logins = HostFuture::with_login(3, Instant::from_secs(login), state.hosts().len());
     HostMachine::new(View::new(state, Instant::ZERO), &logins)
 }
 
@@ -304,6 +304,31 @@ pub(in crate::plan) fn any_group() -> impl Strategy<Value = JobGroup> {
     )
 }
 
+/// Returns a future in which a host comes.
+fn with_coming(nodes: u32, opens: i64, stays: i64) -> HostFuture {
+    let mut future = HostFuture::default();
+    future.coming.push(ComingHost {
+        nodes,
+        opens: at(opens),
+        closes: at(opens + stays),
+    });
+    future
+}
+
+#[test]
+fn job_runs_on_a_host_that_comes_and_not_before() {
+    let state = cluster(&[(1, 0, None)], 0, &[]);
+    let machine = HostMachine::new(View::new(&state, Instant::ZERO), &with_coming(2, 100, 50));
+    // The second group has two processors at once, which only the coming host and the first together have.
+    let groups = [group(1, 2, 40, 0), group(3, 1, 10, 0)];
+    assert_eq!(
+        played_on(machine.clone(), &groups),
+        [(0, 40), (0, 80), (1, 110)]
+    );
+    // Too long for the host that comes.
+    assert_eq!(played_on(machine, &[group(2, 1, 60, 0)]), []);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -324,7 +349,7 @@ proptest! {
             groups.iter().map(|group| JobGroup { restarts, ..*group }).collect();
         let mut machine = match login {
             Some(login) => with_user(&state, login),
-            None => HostMachine::new(View::new(&state, Instant::ZERO), &FutureLogins::default()),
+            None => HostMachine::new(View::new(&state, Instant::ZERO), &HostFuture::default()),
         };
         for (host, procs, run, more) in running {
             let has_room = machine.free.rooms.get(host).is_some_and(|room| room.idle >= procs);
@@ -394,7 +419,7 @@ proptest! {
                 ..group(procs, count, run, more)
             })
             .collect();
-        let mut machine = HostMachine::new(View::new(&state, Instant::ZERO), &FutureLogins::default());
+        let mut machine = HostMachine::new(View::new(&state, Instant::ZERO), &HostFuture::default());
         let full = machine.free.clone();
         let mut left: Vec<u32> = groups.iter().map(|group| group.count).collect();
         // Each start takes what was free, and what ends gives it back.
@@ -430,5 +455,26 @@ proptest! {
             let first = full.place(group, machine.now);
             prop_assert!(left == 0 || first.is_none(), "{group:?}");
         }
+    }
+
+    #[test]
+    fn host_that_comes_is_one_that_is_occupied_until_then(
+        hosts in hosts(),
+        (nodes, opens, stays) in (1u32..5, 1i64..200, 1i64..400),
+        groups in prop::collection::vec(any_group(), 0..8),
+    ) {
+        let state = cluster(&hosts, 2, &[]);
+        let future = with_coming(nodes, opens, stays);
+        let machine = HostMachine::new(View::new(&state, Instant::ZERO), &future);
+        let mut with = state.clone();
+        let range = with.add_nodes(nodes);
+        let terms = HostTerms { closes: Some(at(opens + stays)), ..HostTerms::default() };
+        with.set_host(Instant::ZERO, range, terms);
+        let mut occupied =
+            HostMachine::new(View::new(&with, Instant::ZERO), &HostFuture::default());
+        let room = occupied.free.rooms.iter().position(|room| room.host == hosts.len());
+        let room = room.expect("the host is there");
+        occupied.launch_on(&group(nodes, 1, opens, 0), &[(room, nodes)]);
+        prop_assert_eq!(played_on(machine, &groups), played_on(occupied, &groups));
     }
 }

@@ -6,6 +6,7 @@ use tollgate_policy::View;
 
 use super::super::host_machine::tests::{any_group, at, cluster, hosts, windows};
 use super::*;
+use crate::plan::HostFuture;
 
 /// A group, the time at guard beyond the one reserved, the latest end, and whether it has places.
 type GroupCase = (JobGroup, i64, i64, bool);
@@ -51,7 +52,7 @@ proptest! {
         refused in any::<u16>(),
     ) {
         let state = cluster(&hosts, licences, &windows);
-        let free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[]);
+        let free = FreeProfile::new(View::new(&state, Instant::ZERO), true, &[], &HostFuture::default());
         let mut cases = cases;
         cases.sort_by_key(|&(_, _, latest_end, _)| latest_end);
         let decided = |one_by_one: bool| {

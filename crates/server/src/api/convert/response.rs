@@ -73,6 +73,13 @@ pub(in crate::api) fn submit_response(
         slowest_host: Some(answer.slowest_host.as_f64())
             .filter(|_| answer.slowest_host.is_slower()),
         expected: answer.prediction.as_ref().map(job_forecast),
+        counts_on_expected_hosts: matches!(
+            answer.admission,
+            AdmissionState::Accepted {
+                on_expected: true,
+                ..
+            }
+        ),
         offers: answer
             .offers
             .iter()
@@ -86,7 +93,7 @@ pub(in crate::api) fn submit_response(
 
 fn decision_of(admission: &AdmissionState) -> (JobDecision, Option<f64>, Vec<ReasonMessage>) {
     match admission {
-        AdmissionState::Accepted { price } => {
+        AdmissionState::Accepted { price, .. } => {
             (JobDecision::Accepted, Some(price.as_f64()), Vec::new())
         }
         AdmissionState::Queued => (JobDecision::Queued, None, Vec::new()),
@@ -322,6 +329,7 @@ pub(in crate::api) fn job_details(row: JobRow, user: UserFacts) -> JobDetails {
         },
         promised_probability: promised_at.and(row.probability),
         promised_at: promised_at.map(format_iso),
+        counts_on_expected_hosts: row.on_expected,
         forecast_finish_at: row.forecast.map(format_iso),
         promise: row.entry.and_then(promise_outcome).map(WireWord::from),
         broken_by: row

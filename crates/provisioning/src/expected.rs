@@ -1,0 +1,146 @@
+//! The pilots that are expected at a site, and when. They wait in its queue, are about to join the service, or would be
+//! submitted if work needed them.
+
+use tollgate_model::{Probability, Span};
+
+use crate::shape::PilotShape;
+use crate::supply::SiteSupply;
+use crate::waits::PilotWaits;
+
+/// The number of quantiles that describe a start.
+const N_QUANTILES: usize = 20;
+
+/// The time that a pilot needs from its start until its cores take tasks.
+const JOINS: Span = Span::from_secs(5);
+
+/// The maximum number of pilots that are expected without being submitted.
+const MOST_POTENTIAL: u32 = 32;
+
+/// A pilot that is expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PilotArrival {
+    /// The name that its worker will have. None if it is not submitted.
+    pub worker: Option<String>,
+    /// The number of its cores.
+    pub cores: u32,
+    /// The time for which it takes tasks.
+    pub stays: Span,
+    /// The times from now within which it is there, at the levels (i + 1/2) / n for i < n; ascending.
+    pub starts: Vec<Span>,
+}
+
+impl PilotArrival {
+    /// Returns a pilot that has waited in the queue for `age`, by the waits of such pilots. None as long as none has started:
+    /// nothing is known of the queue then.
+    pub fn of_pending(
+        worker: String,
+        shape: PilotShape,
+        (waits, age): (&PilotWaits, Span),
+    ) -> Option<Self> {
+        let starts = starts(waits, age, JOINS)?;
+        Self::new(Some(worker), shape, starts)
+    }
+
+    /// Returns a pilot that runs, has not joined the service, and has `shape` as the rest of its time.
+    pub fn of_started(worker: String, shape: PilotShape) -> Option<Self> {
+        Self::new(Some(worker), shape, vec![JOINS; N_QUANTILES])
+    }
+
+    /// Returns a pilot that would be submitted within `delay`. None as long as none has started.
+    pub fn of_potential(shape: PilotShape, waits: &PilotWaits, delay: Span) -> Option<Self> {
+        let starts = starts(waits, Span::ZERO, delay + JOINS)?;
+        Self::new(None, shape, starts)
+    }
+
+    fn new(worker: Option<String>, shape: PilotShape, starts: Vec<Span>) -> Option<Self> {
+        let stays = shape.usable();
+        (stays > Span::ZERO).then_some(Self {
+            worker,
+            cores: shape.cores,
+            stays,
+            starts,
+        })
+    }
+}
+
+impl SiteSupply {
+    /// Returns the shapes of the pilots that would be submitted if work needed them, by their places, at most `room`: one of
+    /// each shape after the other. Which ones are, the work decides.
+    pub fn potential_shapes(&self, room: u32) -> impl Iterator<Item = usize> + use<> {
+        let pending = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
+        let free = self.pending_limit().saturating_sub(pending);
+        let pilots = match self.is_paused {
+            true => 0,
+            false => free.min(room).min(MOST_POTENTIAL),
+        };
+        (0..self.shapes.len()).cycle().take(pilots as usize)
+    }
+}
+
+/// Returns the quantiles of the start of a pilot that has waited for `age`, each later by `more`.
+fn starts(waits: &PilotWaits, age: Span, more: Span) -> Option<Vec<Span>> {
+    let levels = (0..N_QUANTILES).map(|at| (at as f64 + 0.5) / N_QUANTILES as f64);
+    let levels = levels.filter_map(Probability::new);
+    let rests = levels.filter_map(|level| waits.rest(level, age));
+    let starts = rests.map(|rest| rest + more).collect();
+    waits.has_starts().then_some(starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waits::PilotWait;
+
+    const SHAPE: PilotShape = PilotShape {
+        cores: 4,
+        time: Span::from_secs(300),
+    };
+
+    fn secs(secs: i64) -> Span {
+        Span::from_secs(secs)
+    }
+
+    fn waits(known: &[(i64, bool)]) -> PilotWaits {
+        PilotWaits::new(known.iter().map(|&(waited, has_started)| PilotWait {
+            waited: secs(waited),
+            has_started,
+        }))
+    }
+
+    fn pending(waits: &PilotWaits, age: i64) -> Option<PilotArrival> {
+        PilotArrival::of_pending("north.1".to_owned(), SHAPE, (waits, secs(age)))
+    }
+
+    #[test]
+    fn nothing_is_expected_of_a_queue_from_which_no_pilot_has_come() {
+        for waits in [waits(&[]), waits(&[(100, false)])] {
+            assert_eq!(pending(&waits, 10), None);
+            assert_eq!(PilotArrival::of_potential(SHAPE, &waits, secs(15)), None);
+        }
+    }
+
+    #[test]
+    fn pilots_that_wait_come_sooner_than_those_that_are_not_submitted() {
+        let waits = waits(&[(60, true); 39]);
+        let found = [
+            PilotArrival::of_started("north.2".to_owned(), SHAPE),
+            pending(&waits, 40),
+            PilotArrival::of_potential(SHAPE, &waits, secs(15)),
+        ];
+        let median = |pilot: &PilotArrival| pilot.starts[N_QUANTILES / 2];
+        let medians = found.iter().flatten().map(median);
+        assert_eq!(medians.collect::<Vec<_>>(), [secs(5), secs(25), secs(80)]);
+        let stays = found.iter().flatten().map(|pilot| pilot.stays);
+        assert!(stays.eq([secs(290); 3]));
+    }
+
+    #[test]
+    fn pilot_without_time_for_tasks_is_not_expected() {
+        let short = PilotShape {
+            time: secs(10),
+            ..SHAPE
+        };
+        let waits = waits(&[(60, true)]);
+        assert_eq!(PilotArrival::of_potential(short, &waits, secs(15)), None);
+    }
+}
