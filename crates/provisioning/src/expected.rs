@@ -10,9 +10,6 @@ use crate::waits::PilotWaits;
 /// The number of quantiles that describe a start.
 const N_QUANTILES: usize = 20;
 
-/// The time that a pilot needs from its start until its cores take tasks.
-const JOINS: Span = Span::from_secs(5);
-
 /// The maximum number of pilots that are expected without being submitted.
 const MOST_POTENTIAL: u32 = 32;
 
@@ -30,25 +27,27 @@ pub struct PilotArrival {
 }
 
 impl PilotArrival {
-    /// Returns a pilot that has waited in the queue for `age`, by the waits of such pilots. None as long as none has started:
-    /// nothing is known of the queue then.
+    /// Returns a pilot that has waited in the queue for `age`, by the waits of such pilots; from its start it takes `joining` to
+    /// join. None as long as none has started: nothing is known of the queue then.
     pub fn of_pending(
         worker: String,
         shape: PilotShape,
         (waits, age): (&PilotWaits, Span),
+        joining: Span,
     ) -> Option<Self> {
-        let starts = starts(waits, age, JOINS)?;
+        let starts = starts(waits, age, joining)?;
         Self::new(Some(worker), shape, starts)
     }
 
-    /// Returns a pilot that runs, has not joined the service, and has `shape` as the rest of its time.
-    pub fn of_started(worker: String, shape: PilotShape) -> Option<Self> {
-        Self::new(Some(worker), shape, vec![JOINS; N_QUANTILES])
+    /// Returns a pilot that runs and joins within `joining`, with `shape` as the rest of its time.
+    pub fn of_started(worker: String, shape: PilotShape, joining: Span) -> Option<Self> {
+        Self::new(Some(worker), shape, vec![joining; N_QUANTILES])
     }
 
-    /// Returns a pilot that would be submitted within `delay`. None as long as none has started.
+    /// Returns a pilot that joins `delay` after its wait, which includes the time until it is submitted. None as long as none
+    /// has started.
     pub fn of_potential(shape: PilotShape, waits: &PilotWaits, delay: Span) -> Option<Self> {
-        let starts = starts(waits, Span::ZERO, delay + JOINS)?;
+        let starts = starts(waits, Span::ZERO, delay)?;
         Self::new(None, shape, starts)
     }
 
@@ -108,7 +107,7 @@ mod tests {
     }
 
     fn pending(waits: &PilotWaits, age: i64) -> Option<PilotArrival> {
-        PilotArrival::of_pending("north.1".to_owned(), SHAPE, (waits, secs(age)))
+        PilotArrival::of_pending("north.1".to_owned(), SHAPE, (waits, secs(age)), secs(5))
     }
 
     #[test]
@@ -123,9 +122,9 @@ mod tests {
     fn pilots_that_wait_come_sooner_than_those_that_are_not_submitted() {
         let waits = waits(&[(60, true); 39]);
         let found = [
-            PilotArrival::of_started("north.2".to_owned(), SHAPE),
+            PilotArrival::of_started("north.2".to_owned(), SHAPE, secs(5)),
             pending(&waits, 40),
-            PilotArrival::of_potential(SHAPE, &waits, secs(15)),
+            PilotArrival::of_potential(SHAPE, &waits, secs(20)),
         ];
         let median = |pilot: &PilotArrival| pilot.starts[N_QUANTILES / 2];
         let medians = found.iter().flatten().map(median);

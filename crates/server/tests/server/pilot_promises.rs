@@ -40,7 +40,7 @@ const MEDIAN_WAIT_S: f64 = 60.0;
 
 /// Something that happens at an instant.
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum PilotEvent {
     Round,
     Start(usize),
     Join(usize),
@@ -81,10 +81,10 @@ struct PilotJob {
 }
 
 /// A service under `plan` with no host of its own, the keeper of a site, and the queue of the site.
-struct Site {
+struct PilotLab {
     core: Core,
     now: Instant,
-    events: BTreeMap<(Instant, u64), Event>,
+    events: BTreeMap<(Instant, u64), PilotEvent>,
     n_events: u64,
     random: SplitMix,
     pilots: Vec<Pilot>,
@@ -96,7 +96,7 @@ struct Site {
     new: Option<PilotJob>,
 }
 
-impl Site {
+impl PilotLab {
     fn new(seed: u64) -> Self {
         let mut site = Self {
             core: Core::new(rules("plan", Market::None)),
@@ -111,11 +111,11 @@ impl Site {
             new: None,
         };
         site.submit_pilot(TIME);
-        site.at(Span::ZERO, Event::Round);
+        site.at(Span::ZERO, PilotEvent::Round);
         site
     }
 
-    fn at(&mut self, after: Span, event: Event) {
+    fn at(&mut self, after: Span, event: PilotEvent) {
         self.n_events += 1;
         self.events.insert((self.now + after, self.n_events), event);
     }
@@ -137,7 +137,7 @@ impl Site {
                 });
                 job.started = Some(self.now);
                 let run = job.run;
-                self.at(run, Event::End(*attempt));
+                self.at(run, PilotEvent::End(*attempt));
             }
         }
         for change in &step.changes {
@@ -167,7 +167,7 @@ impl Site {
         });
         self.at(
             Span::from_secs_f64(wait_s),
-            Event::Start(self.pilots.len() - 1),
+            PilotEvent::Start(self.pilots.len() - 1),
         );
     }
 
@@ -201,7 +201,7 @@ impl Site {
             self.submit_pilot(new.shape.time);
         }
         self.state_expected();
-        self.at(ROUND, Event::Round);
+        self.at(ROUND, PilotEvent::Round);
     }
 
     fn supply(&self) -> SiteSupply {
@@ -238,6 +238,7 @@ impl Site {
             running,
             n_leaving: 0,
             pending: pending.collect(),
+            joining: JOIN,
             hazard: PilotHazard::default(),
             idle_part: 1.0,
             is_paused: false,
@@ -252,12 +253,13 @@ impl Site {
             let name = format!("lab.{number}");
             let age = self.now.since(pilot.submitted);
             match pilot.started {
-                Some(_) => PilotArrival::of_started(name, pilot.shape()),
-                None => PilotArrival::of_pending(name, pilot.shape(), (&waits, age)),
+                Some(_) => PilotArrival::of_started(name, pilot.shape(), JOIN),
+                None => PilotArrival::of_pending(name, pilot.shape(), (&waits, age), JOIN),
             }
         });
         let potential = self.supply().potential_shapes(u32::MAX);
-        let potential = potential.filter_map(|_| PilotArrival::of_potential(SHAPE, &waits, ROUND));
+        let potential =
+            potential.filter_map(|_| PilotArrival::of_potential(SHAPE, &waits, ROUND + JOIN));
         let hosts = coming.chain(potential).map(|pilot| HostArrival {
             name: pilot.worker,
             nodes: pilot.cores,
@@ -357,7 +359,7 @@ impl Site {
         self.submit(times, Span::from_secs(deadline));
         let burst = self.random.below(4) > 0;
         let wait = if burst { 5 } else { 400 };
-        self.at(Span::from_secs(wait), Event::Submit);
+        self.at(Span::from_secs(wait), PilotEvent::Submit);
     }
 
     fn run_until(&mut self, end: Instant) {
@@ -367,21 +369,21 @@ impl Site {
             let ((now, _), event) = entry.remove_entry();
             self.now = now;
             match event {
-                Event::Round => {
+                PilotEvent::Round => {
                     // Over a quarter of an hour the load becomes another one.
                     let news = self.deviate();
                     self.load = 0.985 * self.load + 0.172 * news;
                     self.round();
                 }
-                Event::Start(pilot) => {
+                PilotEvent::Start(pilot) => {
                     self.pilots[pilot].started = Some(now);
-                    self.at(JOIN, Event::Join(pilot));
-                    self.at(self.pilots[pilot].time, Event::Close(pilot));
+                    self.at(JOIN, PilotEvent::Join(pilot));
+                    self.at(self.pilots[pilot].time, PilotEvent::Close(pilot));
                 }
-                Event::Join(pilot) => self.join(pilot),
-                Event::Close(pilot) => self.close(pilot),
-                Event::End(attempt) => self.report(attempt),
-                Event::Submit => self.submit_drawn(),
+                PilotEvent::Join(pilot) => self.join(pilot),
+                PilotEvent::Close(pilot) => self.close(pilot),
+                PilotEvent::End(attempt) => self.report(attempt),
+                PilotEvent::Submit => self.submit_drawn(),
             }
         }
         self.now = end;
@@ -393,7 +395,7 @@ fn minutes(minutes: i64) -> Span {
 }
 
 /// Submits a job of a minute, and returns whether it is promised, and counting on expected hosts.
-fn promise(site: &mut Site, deadline: Span) -> Option<bool> {
+fn promise(site: &mut PilotLab, deadline: Span) -> Option<bool> {
     let answer = site.submit((minutes(1), minutes(1)), deadline);
     match answer.admission {
         AdmissionState::Accepted { on_expected, .. } => Some(on_expected),
@@ -407,7 +409,7 @@ fn promise(site: &mut Site, deadline: Span) -> Option<bool> {
 
 #[test]
 fn promise_counts_on_pilots_only_where_some_have_started() {
-    let mut site = Site::new(1);
+    let mut site = PilotLab::new(1);
     site.run_until(Instant::from_secs(1));
     assert_eq!(site.core.expected_arrivals(), []);
     while !site.pilots.iter().all(|pilot| pilot.is_over) {
@@ -422,10 +424,10 @@ fn promise_counts_on_pilots_only_where_some_have_started() {
 
 #[test]
 fn statement_that_is_not_repeated_counts_no_longer() {
-    let mut site = Site::new(1);
+    let mut site = PilotLab::new(1);
     site.run_until(Instant::from_secs(3600));
     site.events.clear();
-    let is_expected = |site: &Site| !site.core.expected_arrivals().is_empty();
+    let is_expected = |site: &PilotLab| !site.core.expected_arrivals().is_empty();
     site.step(ServiceCommand::Tick);
     assert!(is_expected(&site));
     site.now += ROUND.times(5);
@@ -438,8 +440,8 @@ fn statement_that_is_not_repeated_counts_no_longer() {
 fn promises_on_expected_pilots_are_kept_as_often_as_stated() {
     let (mut n, mut stated, mut kept, mut variance) = (0, 0.0, 0, 0.0);
     for seed in 1..=6 {
-        let mut site = Site::new(seed);
-        site.at(Span::ZERO, Event::Submit);
+        let mut site = PilotLab::new(seed);
+        site.at(Span::ZERO, PilotEvent::Submit);
         site.run_until(Instant::from_secs(12 * 3600));
         for job in site.jobs.values().filter(|job| job.due <= site.now) {
             if let Some((probability, true)) = job.promise {

@@ -19,6 +19,9 @@ use crate::shape_setting::ShapeSetting;
 /// The time after its start in which a pilot is expected to join the service. Later it leaves by itself.
 const JOINING: Span = Span::from_secs(60);
 
+/// The least time within which a pilot that starts is counted on to join.
+const LEAST_JOINING: Span = Span::from_secs(5);
+
 /// The probability with which a pilot starts by its expected start.
 const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
 
@@ -229,7 +232,7 @@ impl SiteControl {
             let potential = self.supply(worker_of).potential_shapes(self.room());
             expected.extend(potential.filter_map(|at| {
                 let waits = self.state.waits_of_kind(self.kind_of(at), now);
-                PilotArrival::of_potential(shapes[at].shape, &waits, delay)
+                PilotArrival::of_potential(shapes[at].shape, &waits, delay + self.joining())
             }));
         }
         expected
@@ -249,14 +252,20 @@ impl SiteControl {
         let shape = pilot.shape(&self.settings);
         if pilot.is_pending() {
             let waits = self.state.waits_of_kind(pilot.kind, now);
-            return PilotArrival::of_pending(worker, shape, (&waits, pilot.age(now)));
+            let waited = (&waits, pilot.age(now));
+            return PilotArrival::of_pending(worker, shape, waited, self.joining());
         }
         let ran = now.since(pilot.started_at?).max(Span::ZERO);
         let rest = PilotShape {
             time: shape.time - ran,
             ..shape
         };
-        (ran < JOINING).then(|| PilotArrival::of_started(worker, rest))?
+        (ran < JOINING).then(|| PilotArrival::of_started(worker, rest, self.joining()))?
+    }
+
+    /// Returns the time from its start within which a pilot is counted on to join.
+    fn joining(&self) -> Span {
+        self.state.joining().max(LEAST_JOINING)
     }
 
     /// Returns a pilot that runs, if it takes tasks or is expected to do so soon.

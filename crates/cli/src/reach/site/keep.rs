@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 use tollgate_host::DetachedCommand;
+use tollgate_model::Span;
 use tollgate_provisioning::{AcquisitionPolicy, IdleLimit};
 use tollgate_sites::{
     KeepLock, KeeperDecision, SiteError, SiteKeeper, SiteSettings, SitesFile, describe_changes,
