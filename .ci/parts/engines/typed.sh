@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What docs/sites/sites.md and docs/sites/sessions.md, and for Slurm docs/service/engines.md, tell a reader to type at a real engine, as it stands: an
+# What docs/sites/sites.md and docs/sites/sessions.md, and for Slurm docs/sites/use-of-pilots.md
+# and docs/service/engines.md, tell a reader to type at a real engine, as it stands: an
 # ordinary user, on a host with a name and an address that is not loopback, with nodes elsewhere. Needs root, and installs the engine.
 #
 #   .ci/parts/engines/typed.sh slurm|sge|htcondor PROGRAM FOLDER
@@ -28,6 +29,7 @@ run() {
   chmod 755 "$folder/home/job.sh"
   chown -R $ann:$ann "$folder/home"
   { typed sites/sites.md; cat "$here/typed_site.sh"; } | ann_types site
+  [ "$engine" != slurm ] || { typed sites/use-of-pilots.md; cat "$here/typed_shapes.sh"; } | ann_types shapes
   { typed sites/sessions.md; cat "$here/typed_session.sh"; } | ann_types session
   [ "$engine" != slurm ] || { typed service/engines.md; cat "$here/typed_engine.sh"; } | ann_types engine
 }
