@@ -6,7 +6,7 @@ use tollgate_grid_policies::migrate::{
     MigrationParams, MigrationSpec, SiteEstimator, SiteObservation, SiteValuation,
 };
 use tollgate_model::{Instant, Span};
-use tollgate_sites::SiteSettings;
+use tollgate_sites::{CoreSpeed, SiteSettings};
 
 use crate::queue::QueueView;
 
@@ -18,7 +18,7 @@ pub const CLOSED_VALUE: f64 = f64::MIN;
 pub struct MeasuredValue {
     /// The site's value: pilots go to the highest.
     pub worth: f64,
-    /// The work of a pilot that arrives at the site, in core seconds a second.
+    /// The work of a pilot that arrives at the site, in core seconds a second, times the speed of a core.
     pub arriving: f64,
     /// The work of the newest pending pilot if it stays.
     pub staying: f64,
@@ -29,6 +29,8 @@ pub struct MeasuredValue {
 pub struct PilotKind {
     /// The number of cores of a pilot.
     pub cores: u32,
+    /// The speed of a core, relative to that of the other sites; positive.
+    pub speed: f64,
     /// The time limit of a pilot.
     pub life: Span,
     /// The maximum number of pilots that wait or run.
@@ -50,7 +52,8 @@ pub(crate) fn look_interval(period: Span) -> Span {
 /// The meter of one site: it gives [`SiteEstimator`] the waits of the site's pilots, and asks it for
 /// the site's value.
 ///
-/// A site is as fast as its pilots have cores. The estimator's ticks are seconds. The times of a policy, which a study counts in ticks of a fifth
+/// The speed F of a site is that of a core, as its probe measured it, times the cores of its pilots: sites may have pilots
+/// of different sizes. The estimator's ticks are seconds. The times of a policy, which a study counts in ticks of a fifth
 /// of the time that a pilot runs, keep that ratio ([`MigrationParams::in_seconds`]). The history of
 /// eq. (4) of Walker (2009) has one sample a period.
 ///
@@ -70,10 +73,11 @@ pub struct SiteMeter {
 }
 
 impl PilotKind {
-    /// Returns the facts of a site.
-    pub fn new(settings: &SiteSettings) -> Self {
+    /// Returns the facts of a site whose cores have a speed.
+    pub fn new(settings: &SiteSettings, speed: CoreSpeed) -> Self {
         Self {
             cores: settings.cores,
+            speed: speed.as_gflops(),
             life: settings.time(),
             at_most: settings.at_most,
             queue_at_most: settings.queue_at_most,
@@ -151,7 +155,7 @@ impl SiteMeter {
         let new = u32::try_from(view.pending.iter().filter(is_new).count()).unwrap_or(u32::MAX);
         let running = view.running.saturating_add(new);
         SiteObservation {
-            flops: f64::from(self.kind.cores),
+            flops: f64::from(self.kind.cores) * self.kind.speed,
             size: 1.0,
             running,
             pending: proxies.saturating_sub(running),
@@ -177,6 +181,7 @@ mod tests {
     fn meter(policy: &str) -> SiteMeter {
         let kind = PilotKind {
             cores: 1,
+            speed: 1.0,
             life: Span::from_secs(100),
             at_most: 10,
             queue_at_most: None,

@@ -13,6 +13,7 @@ use tollgate_host::replace_private;
 use tollgate_model::{Instant, Span};
 use tollgate_provisioning::{PilotHazard, PilotWaits};
 
+use crate::core_speed::CoreSpeed;
 use crate::error::SiteError;
 use crate::keep::KeepRecord;
 use crate::pace::QueueQueries;
@@ -65,6 +66,13 @@ pub struct SiteState {
     /// The looks at the queue so far.
     #[serde(default)]
     pub looks: QueueQueries,
+    /// The speed of a core of the site, as `tollgate site check` measured it. None if it never did.
+    #[serde(
+        rename = "speed_mflops",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub speed: Option<CoreSpeed>,
     /// The last decision of `tollgate site keep`. None without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<KeepRecord>,

@@ -9,6 +9,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`settings`](SiteSettings), [`sites_file`](SitesFile) | `sites.toml` |
+//! | [`core_speed`](CoreSpeed) | how fast a core of a site is |
 //! | [`control`](SiteControl), [`pilot_counts`](PilotCounts) | what is done at one site |
 //! | [`service_address`](ServiceAddress) | the service that pilots join |
 //! | [`keep`](KeepRecord) | the last decision about a site that follows the work, and its pauses |
@@ -30,6 +31,7 @@
 
 mod array;
 mod control;
+mod core_speed;
 mod ending;
 mod error;
 #[cfg(feature = "fuzz")]
@@ -57,6 +59,7 @@ mod work;
 
 pub use array::{ArrayControl, ArrayError, ArrayPhase, ArrayRecord};
 pub use control::{PilotWorker, PilotWorkers, ScaleOutcome, ScalePreview, SiteControl};
+pub use core_speed::CoreSpeed;
 pub use ending::{RemainingPilots, end_pilots};
 pub use error::SiteError;
 pub use journal::{LogEntry, SiteJournal, SiteState, now, replace_file};

@@ -14,6 +14,7 @@ use tollgate_model::{Instant, Span};
 
 use self::clock::{clock_error, slow_start};
 use crate::control::SiteControl;
+use crate::core_speed::CoreSpeed;
 use crate::error::SiteError;
 use crate::journal::now;
 use crate::node_size::{describe, excess, own_queues};
@@ -66,11 +67,14 @@ impl<'a> SiteProbe<'a> {
     }
 
     /// Looks at everything in turn, and calls `report` with each finding as soon as it is known.
-    /// Returns whether all of it works.
+    /// Returns whether all of it works, and the speed of a core of the node.
     ///
     /// # Errors
     /// An error if a file of the site cannot be used.
-    pub fn run(&self, mut report: impl FnMut(&ProbeFinding)) -> Result<bool, SiteError> {
+    pub fn run(
+        &self,
+        mut report: impl FnMut(&ProbeFinding),
+    ) -> Result<(bool, Option<CoreSpeed>), SiteError> {
         let mut works = true;
         let mut report = |what, outcome, text: String| {
             works &= outcome == ProbeOutcome::Works;
@@ -80,14 +84,14 @@ impl<'a> SiteProbe<'a> {
                 text,
             });
         };
-        self.look(&mut report)?;
-        Ok(works)
+        let speed = self.look(&mut report)?;
+        Ok((works, speed))
     }
 
     fn look(
         &self,
         judge: &mut impl FnMut(&'static str, ProbeOutcome, String),
-    ) -> Result<(), SiteError> {
+    ) -> Result<Option<CoreSpeed>, SiteError> {
         use ProbeOutcome::{Fails, Unknown, Works};
 
         let began = MonotonicInstant::now();
@@ -107,7 +111,7 @@ impl<'a> SiteProbe<'a> {
             }
             Err(error) => {
                 judge("commands", Fails, error.to_string());
-                return Ok(());
+                return Ok(None);
             }
         }
         match self.control.queue_limits() {
@@ -116,7 +120,7 @@ impl<'a> SiteProbe<'a> {
                 Some(misfit) => {
                     // The job would wait in vain, or be refused.
                     judge("limits", Fails, format!("{misfit}: {}", describe(&queues)));
-                    return Ok(());
+                    return Ok(None);
                 }
             },
             Err(error) => judge("limits", Unknown, error.to_string()),
@@ -140,7 +144,7 @@ impl<'a> SiteProbe<'a> {
             Ok(id) => id,
             Err(error) => {
                 judge("submission", Fails, error.to_string());
-                return Ok(());
+                return Ok(None);
             }
         };
         judge("submission", Works, format!("job {id}"));
@@ -149,7 +153,7 @@ impl<'a> SiteProbe<'a> {
             Ok(report) => report,
             Err(text) => {
                 judge("wait", Fails, text);
-                return Ok(());
+                return Ok(None);
             }
         };
         let waited = match report.as_ref().and_then(|report| report.started) {
@@ -161,8 +165,10 @@ impl<'a> SiteProbe<'a> {
             None => "the job ended, and the engine does not say when it started".to_owned(),
         };
         judge("wait", Works, waited);
+        let mut speed = None;
         match self.read(&file) {
             Some(text) => {
+                speed = field(&text, "speed").and_then(CoreSpeed::parse);
                 let node = field(&text, "node").unwrap_or("unknown");
                 judge(
                     "directory",
@@ -196,7 +202,7 @@ impl<'a> SiteProbe<'a> {
                 );
             }
         }
-        Ok(())
+        Ok(speed)
     }
 
     /// Reports whether the clock of the node agrees with that of this host: it ran between its submission and
@@ -243,7 +249,13 @@ impl<'a> SiteProbe<'a> {
             );
             return;
         };
-        report("program", Works, format!("{program}, version {version}"));
+        let speed = field(text, "speed").and_then(CoreSpeed::parse);
+        let speed = speed.map(|speed| format!(", {speed} a core"));
+        report(
+            "program",
+            Works,
+            format!("{program}, version {version}{}", speed.unwrap_or_default()),
+        );
         match field(text, "reached") {
             Some("yes") => report("service", Works, "the node reaches the service".to_owned()),
             Some(reason) => report(

@@ -162,6 +162,7 @@ impl AgentSession {
 fn run(dir: &Path, queue: ReportingQueue) -> Result<(), AgentError> {
     let kind = PilotKind {
         cores: 1,
+        speed: 1.0,
         life: Span::from_secs(60),
         at_most: 10,
         queue_at_most: None,

@@ -198,6 +198,7 @@ impl AgentWorld {
         log.0.borrow_mut().truncate(read.len);
         let kind = PilotKind {
             cores: 1,
+            speed: 1.0,
             life: LIFE,
             at_most: 100,
             queue_at_most: None,

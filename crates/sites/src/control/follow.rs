@@ -8,6 +8,7 @@ use tollgate_provisioning::{
 };
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
+use crate::core_speed::CoreSpeed;
 use crate::error::SiteError;
 use crate::journal::has_passed;
 use crate::keep::pause_length;
@@ -55,6 +56,20 @@ impl SiteControl {
     pub fn is_paused(&self) -> bool {
         let record = self.state.keep.as_ref();
         record.is_some_and(|record| record.is_paused((self.clock)()))
+    }
+
+    /// Notes the speed of a core of the site.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used.
+    pub fn note_speed(&mut self, speed: CoreSpeed) -> Result<(), SiteError> {
+        self.state.speed = Some(speed);
+        self.journal.save(&mut self.state)
+    }
+
+    /// Returns the speed of a core of the site; 1 GFLOPS if it was never measured.
+    pub fn core_speed(&self) -> CoreSpeed {
+        self.state.speed.unwrap_or(CoreSpeed::UNMEASURED)
     }
 
     /// Ends the pause of the site and forgets its failures: for a user who tries again.

@@ -54,11 +54,13 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), CliFailure> {
         false => SitesFile::path()?,
     };
     let settings = SitesFile::read(&file)?.site(agent.site())?.clone();
-    let kind = PilotKind::new(&settings);
+    let (state, program) = (state_dir()?, opened::program()?);
+    let speed = SiteControl::open(settings.clone(), &state, &program)?.core_speed();
+    let kind = PilotKind::new(&settings, speed);
     let queue = SiteQueue {
         settings,
-        state: state_dir()?,
-        program: opened::program()?,
+        state,
+        program,
         service: JoinedService {
             address: args.address.clone(),
             inside: args.inside.clone(),

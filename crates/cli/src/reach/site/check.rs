@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tollgate_sites::{PilotBody, ProbeOutcome, ServiceAddress, SiteProbe};
+use tollgate_sites::{CoreSpeed, PilotBody, ProbeOutcome, ServiceAddress, SiteProbe};
 
 use super::opened;
 use super::reach::reach;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &SiteCheckArgs) -> Result<(), CliFailure> {
     let words = probe_words(&settings.program, &service);
     let probe = SiteProbe::new(&site, words, Duration::from_secs_f64(args.wait));
     let mut written = Ok(());
-    let works = probe.run(|finding| {
+    let (works, speed) = probe.run(|finding| {
         let word = match finding.outcome {
             ProbeOutcome::Works => "ok",
             ProbeOutcome::Fails => "FAILS",
@@ -63,6 +63,9 @@ pub(super) fn run(args: &SiteCheckArgs) -> Result<(), CliFailure> {
         }
     })?;
     written?;
+    if let Some(speed) = speed {
+        site.note_speed(speed)?;
+    }
     match works {
         true => Ok(site.resume()?),
         false => Err(UnfitSite(args.name.clone()).into()),
@@ -80,7 +83,7 @@ fn probe_words(program: &str, service: &ServiceAddress) -> Vec<String> {
     words
 }
 
-/// Prints the version of the program, and whether it reaches the service: `words` are the address
+/// Prints the version of the program, the speed of a core, and whether the program reaches the service: `words` are the address
 /// and the fingerprint of the service.
 pub(crate) fn probe_node(words: impl Iterator<Item = OsString>) -> ExitCode {
     let mut words = words.map(|word| word.to_string_lossy().into_owned());
@@ -96,7 +99,9 @@ pub(crate) fn probe_node(words: impl Iterator<Item = OsString>) -> ExitCode {
         Err(reason) => format!("no {}: {reason}", service.connect),
     };
     let version = env!("CARGO_PKG_VERSION");
-    match writeln!(io::stdout(), "version {version}\nreached {reached}") {
+    let speed = CoreSpeed::measure().as_mflops();
+    let answer = format!("version {version}\nspeed {speed}\nreached {reached}");
+    match writeln!(io::stdout(), "{answer}") {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

@@ -11,8 +11,8 @@ use tollgate_client::timestamp::format_iso;
 use tollgate_model::{Instant, Probability};
 use tollgate_provisioning::PilotWaits;
 use tollgate_sites::{
-    LogEntry, PilotCounts, PilotPhase, PilotRecord, PilotWork, SiteControl, SiteError, SiteJournal,
-    SiteSettings, SiteState, SitesFile, state_dir,
+    CoreSpeed, LogEntry, PilotCounts, PilotPhase, PilotRecord, PilotWork, SiteControl, SiteError,
+    SiteJournal, SiteSettings, SiteState, SitesFile, state_dir,
 };
 
 use super::opened;
@@ -99,6 +99,9 @@ pub(crate) struct SiteReport {
     /// Number of the pilots so far that the engine ended before their time; of the last ones, if they are many.
     #[serde(skip_serializing_if = "is_zero")]
     ended_early: u32,
+    /// Speed of a core, in millions of floating-point operations a second; none if `tollgate site check` never measured it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed_mflops: Option<u64>,
     /// Last decision of `tollgate site keep`; none without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     keep: Option<KeepView>,
@@ -311,6 +314,7 @@ impl SiteReport {
             site: SiteEntry::new(settings, state),
             mean_wait_s: (!waits.is_empty()).then_some(mean_wait),
             ended_early: state.preemptions(now).preemptions,
+            speed_mflops: state.speed.map(CoreSpeed::as_mflops),
             keep: decision.map(|record| KeepView {
                 at: format_iso(record.at),
                 text: record.text.clone(),
@@ -407,6 +411,10 @@ impl SiteReport {
         let waited = match self.ended_early {
             0 => waited,
             early => format!("{waited}; {early} ended early by the engine"),
+        };
+        let waited = match self.speed_mflops {
+            None => waited,
+            Some(speed) => format!("{waited}; {:.2} GFLOPS a core", speed as f64 / 1000.0),
         };
         let counts = PilotCounts {
             pending: site.pending,
