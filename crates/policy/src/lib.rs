@@ -50,6 +50,6 @@ pub use registry::{PolicyRegistry, PolicySpec};
 pub use state::{
     Admission, ClusterState, ExpectedHost, ExpectedHosts, HeldDevices, Host, HostPart, JobPhase,
     JobSlot, LoginForecast, Node, NodeTask, SharedStart, StartForecast, TOLERANCE_S, TaskCoupling,
-    USE_HALF_LIFE, View, requested_share,
+    USE_HALF_LIFE, View, preempted_at, requested_share,
 };
 pub use timers::TimerTree;

@@ -30,7 +30,7 @@ use tollgate_model::{
 use crate::toolkit::{BlockEntry, BlockedList};
 pub use coupling::TaskCoupling;
 use expected_hosts::ExpectedSites;
-pub use expected_hosts::{ExpectedHost, ExpectedHosts, StartForecast};
+pub use expected_hosts::{ExpectedHost, ExpectedHosts, StartForecast, preempted_at};
 use fading_use::FadingUses;
 pub use fading_use::USE_HALF_LIFE;
 use groups::NodeGroups;
@@ -105,14 +105,20 @@ impl<'a> View<'a> {
         Self { state, now }
     }
 
-    /// Returns the hosts that are expected, each with the place of its site among the sites.
-    pub fn expected_hosts(&self) -> impl Iterator<Item = (usize, &'a ExpectedHost)> + use<'a> {
+    /// Returns the sites at which hosts are expected, each with its place among the sites.
+    pub fn expected_sites(&self) -> impl Iterator<Item = (usize, &'a ExpectedHosts)> + use<'a> {
         self.state.expected.at(self.now)
+    }
+
+    /// Returns the hosts that are expected.
+    pub fn expected_hosts(&self) -> impl Iterator<Item = &'a ExpectedHost> + use<'a> {
+        let sites = self.expected_sites();
+        sites.flat_map(|(_, expected)| &expected.hosts)
     }
 
     /// Returns the number of nodes of the hosts that are expected.
     pub fn n_expected(&self) -> u32 {
-        let nodes = self.expected_hosts().map(|(_, host)| host.nodes);
+        let nodes = self.expected_hosts().map(|host| host.nodes);
         nodes.fold(0, u32::saturating_add)
     }
 }

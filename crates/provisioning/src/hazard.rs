@@ -43,6 +43,14 @@ impl PilotHazard {
         self.events() * root.powi(3) / self.hours()
     }
 
+    /// Returns the rate that promises count with: the cautious one, and 0 as long as no pilot was ended early.
+    pub fn counted_per_hour(self) -> f64 {
+        match self.preemptions {
+            0 => 0.0,
+            _ => self.cautious_per_hour(),
+        }
+    }
+
     /// Returns the time of a pilot that its tasks can count on: the expected time until its end or a preemption, at the
     /// cautious rate. It is the whole time as long as no pilot was ended early.
     pub fn counted(self, time: Span) -> Span {

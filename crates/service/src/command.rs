@@ -10,7 +10,7 @@ use tollgate_model::{
 };
 
 use crate::expected_usage::AutoMemory;
-use crate::host_arrival::HostArrival;
+use crate::host_arrival::SiteStatement;
 use crate::output::ConfidenceThreshold;
 use crate::resources::{HostOffer, NamedResources};
 use crate::retry_rule::RetryRule;
@@ -122,10 +122,8 @@ pub enum ServiceCommand {
     ExpectHosts {
         /// The site.
         site: String,
-        /// The hosts. None if there are none.
-        hosts: Vec<HostArrival>,
-        /// The time after which nothing of this counts any more, if it is not stated anew.
-        valid_for: Span,
+        /// The hosts.
+        statement: SiteStatement,
     },
     /// Drains a worker's nodes, or lets jobs start there again.
     Drain {

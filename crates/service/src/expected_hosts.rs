@@ -1,11 +1,11 @@
 //! Hosts that are expected: pilots in the queues of batch systems, as the keeper of their sites states them.
 
 use tollgate_gate::GateInput;
-use tollgate_model::{Instant, Probability, Span};
+use tollgate_model::{Instant, Probability};
 use tollgate_policy::{ExpectedHost, ExpectedHosts, StartForecast};
 
 use crate::core::Core;
-use crate::host_arrival::{ExpectedArrival, HostArrival};
+use crate::host_arrival::{ExpectedArrival, SiteStatement};
 use crate::output::{CommandError, StepOutput};
 
 /// The levels of the starts that are shown.
@@ -39,15 +39,15 @@ impl Core {
         arrivals.collect()
     }
 
-    /// Sets the hosts that are expected at a site, in place of those that were.
+    /// Takes on what is stated of the hosts of a site.
     pub(crate) fn expect_hosts(
         &mut self,
         site: &str,
-        (hosts, valid_for): (&[HostArrival], Span),
+        statement: &SiteStatement,
         step: &mut StepOutput,
     ) -> Result<(), CommandError> {
         let now = self.now;
-        let known = hosts.iter().filter(|host| host.nodes > 0);
+        let known = statement.hosts.iter().filter(|host| host.nodes > 0);
         let expected = known.map(|host| ExpectedHost {
             name: host.name.as_deref().map(|name| self.host_names.learn(name)),
             nodes: host.nodes,
@@ -55,10 +55,14 @@ impl Core {
             starts: StartForecast::new(now, host.waits.iter().copied()),
             stays: host.stays,
         });
-        let hosts = expected.collect();
-        let valid_until = now + valid_for;
-        let expected = ExpectedHosts { valid_until, hosts };
-        self.gate.expect_hosts(now, site, expected);
+        let expected = ExpectedHosts {
+            hosts: expected.collect(),
+            valid_until: now + statement.valid_for,
+            preempted_per_h: statement.preempted_per_h,
+        };
+        let there = statement.there.iter();
+        let there: Vec<_> = there.map(|name| self.host_names.index_of(name)).collect();
+        self.gate.expect_hosts(now, site, (expected, &there));
         self.apply_input(GateInput::Tick, step)
     }
 }

@@ -18,6 +18,19 @@ pub struct HostArrival {
     pub stays: Span,
 }
 
+/// The hosts of a site, as stated: those that are expected, in place of those that were, and how long hosts stay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteStatement {
+    /// The hosts that are expected. None if there are none.
+    pub hosts: Vec<HostArrival>,
+    /// The names of those that are there.
+    pub there: Vec<String>,
+    /// How often an hour the site ends a host before its time; 0 if it never did.
+    pub preempted_per_h: f64,
+    /// The time after which nothing is expected any more, if it is not stated anew.
+    pub valid_for: Span,
+}
+
 /// A host that is expected, as the service counts on it now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedArrival {

@@ -17,7 +17,7 @@
 //! | `grant` | exceptions from the shares of users |
 //! | `promise` | the endings of promises: kept, broken, void |
 //! | `prediction`, `runtime_forecast`, `runtime_estimate` | the expected starts and ends of jobs, and the forecasts behind them |
-//! | `host_arrival`, `expected_hosts` | [`HostArrival`], [`ExpectedArrival`]: hosts that are expected at sites |
+//! | `host_arrival`, `expected_hosts` | [`SiteStatement`], [`ExpectedArrival`]: hosts that are expected at sites |
 //! | `expected_runs` | the same of all jobs at once |
 //! | `work` | the work of attempts |
 //! | `start_floor` | the minimum probability of promises that are made when jobs start |
@@ -120,7 +120,7 @@ pub use command::{
 pub use desktop_logins::{DesktopChoice, DesktopLogins};
 pub use executable::executable;
 pub use expected_usage::{AutoMemory, ExpectedUsage};
-pub use host_arrival::{ExpectedArrival, HostArrival};
+pub use host_arrival::{ExpectedArrival, HostArrival, SiteStatement};
 pub use late_start::EngineWait;
 pub use launch_retry::{FailedLaunches, MAX_FAILED_LAUNCHES};
 pub use output::{

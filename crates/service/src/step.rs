@@ -130,11 +130,9 @@ impl Core {
                 incarnation,
                 cause,
             } => self.use_worker((worker, incarnation), cause, step),
-            ServiceCommand::ExpectHosts {
-                site,
-                hosts,
-                valid_for,
-            } => self.expect_hosts(site, (hosts, *valid_for), step),
+            ServiceCommand::ExpectHosts { site, statement } => {
+                self.expect_hosts(site, statement, step)
+            }
             &ServiceCommand::Drain { worker, drained } => {
                 self.withdraw_all(step);
                 self.apply_input(GateInput::Drain { worker, drained }, step)

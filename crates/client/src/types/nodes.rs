@@ -67,6 +67,12 @@ pub struct ExpectedPilots {
     pub valid_for_s: f64,
     /// The pilots, at most 1,000. Without any, none is expected.
     pub pilots: Vec<ExpectedPilot>,
+    /// Names of the workers of its pilots that have joined, at most 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<String>,
+    /// How often an hour the site ends a pilot before its time; 0 if it never did, at most 10,000.
+    #[serde(default)]
+    pub preempted_per_h: f64,
 }
 
 /// A pilot that waits in the queue of a batch system, or would be submitted if work needed it.

@@ -209,8 +209,13 @@ impl Gate {
 
     /// Sets the hosts that are expected at a site, in place of those that were; see
     /// [`tollgate_policy::ClusterState::expect_hosts`]. The next input shows what changes by it.
-    pub fn expect_hosts(&mut self, now: Instant, site: &str, expected: ExpectedHosts) {
-        self.state.expect_hosts(site, expected);
+    pub fn expect_hosts(
+        &mut self,
+        now: Instant,
+        site: &str,
+        (expected, there): (ExpectedHosts, &[HostNameIndex]),
+    ) {
+        self.state.expect_hosts(site, expected, there);
         self.policy.nodes_changed(View::new(&self.state, now));
     }
 

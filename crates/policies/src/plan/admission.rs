@@ -274,8 +274,8 @@ fn is_held_by_expected(view: View<'_>, group: &JobGroup) -> bool {
     if is_bound || group.hosts == HostChoice::SetAside {
         return false;
     }
-    let lasting = view.expected_hosts().map(|(_, host)| host);
-    let lasting = lasting.filter(|host| host.stays >= group.reserved);
+    let expected = view.expected_hosts();
+    let lasting = expected.filter(|host| host.stays >= group.reserved);
     let mut sizes = lasting.map(|host| host.nodes);
     match group.one_host {
         true => sizes.any(|size| size >= group.procs),

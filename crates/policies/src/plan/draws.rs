@@ -50,8 +50,10 @@ enum Cause {
     Host(u64),
     /// The queue of a site.
     Site(u64),
-    /// A host that is expected, by its place among them.
+    /// The start of a host that is expected, by its place among them.
     ExpectedHost(u64),
+    /// Its end before its time.
+    Preemption(u64),
 }
 
 /// The draws for some number of futures.
@@ -167,6 +169,12 @@ impl FutureDraws {
         evenly_spaced(&levels.collect::<Vec<f64>>())
     }
 
+    /// Returns the levels of the end of such a host before its time in each future.
+    pub(super) fn of_preemption(&self, host: usize) -> Vec<Probability> {
+        let levels = self.levels_of(Cause::Preemption(host as u64)).into_iter();
+        levels.map(probability).collect()
+    }
+
     fn levels_of(&self, cause: Cause) -> Vec<f64> {
         levels(cause, self.n_futures)
     }
@@ -184,6 +192,7 @@ fn levels(cause: Cause, n_futures: usize) -> Vec<f64> {
         Cause::Host(host) => (6, host),
         Cause::Site(site) => (7, site),
         Cause::ExpectedHost(host) => (8, host),
+        Cause::Preemption(host) => (9, host),
     };
     let mut state = SEED ^ kind;
     state = split_mix(&mut state) ^ number;

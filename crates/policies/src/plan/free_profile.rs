@@ -450,7 +450,7 @@ impl HostProfile {
         all.extend(coming.map(|(index, host)| Self {
             host: index,
             name: None,
-            times: HostTimes::until(host.closes),
+            times: host.times(),
             slowdown: HostSlowdown::NONE,
             rank: 0,
             procs: CapacityProfile::of_steps(&[(view.now, 0), (host.opens, host.nodes)]),

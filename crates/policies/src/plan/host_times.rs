@@ -1,7 +1,7 @@
 //! Until when jobs may run on a host: it closes, or a user comes to it.
 
 use tollgate_model::Instant;
-use tollgate_policy::{Host, View};
+use tollgate_policy::{Host, View, preempted_at};
 
 use super::settings::PlanParams;
 
@@ -11,7 +11,7 @@ pub(super) enum HostChoice {
     /// All of them.
     #[default]
     Any,
-    /// Those on which a promise may rest: hosts without users, and desktops as long as users hardly come.
+    /// Those on which a promise may rest: hosts without users, and others as long as jobs hardly have to leave them.
     Promised,
     /// Hosts without users.
     Dedicated,
@@ -24,8 +24,8 @@ pub(super) enum HostChoice {
 pub(super) struct HostTimes {
     /// [`Instant::MAX`] if the host stays.
     closes: Instant,
-    /// The instant until which no user comes with the probability [`PlanParams::GUARD`]; [`Instant::ZERO`] where log-ins
-    /// are not known.
+    /// The instant until which no user comes, and the host's site does not end it, with the probability
+    /// [`PlanParams::GUARD`]; [`Instant::ZERO`] where log-ins are not known.
     promised_until: Instant,
     pub(super) is_desktop: bool,
     is_set_aside: bool,
@@ -40,20 +40,23 @@ impl HostTimes {
         is_set_aside: false,
     };
 
-    /// A host without users that closes at an instant.
-    pub(super) const fn until(closes: Instant) -> Self {
+    /// A host without users that opens and closes at these instants, and which its site ends so often an hour.
+    pub(super) fn between([opens, closes]: [Instant; 2], preempted_per_h: f64) -> Self {
         Self {
             closes,
+            promised_until: preempted_at(opens, preempted_per_h, -PlanParams::GUARD.as_f64().ln()),
             ..Self::FOREVER
         }
     }
 
     pub(super) fn of(view: View<'_>, host: &Host) -> Self {
-        let promised_until = match (host.terms.is_desktop, view.logins_at(host)) {
+        let n_ends = -PlanParams::GUARD.as_f64().ln();
+        let without_user = match (host.terms.is_desktop, view.logins_at(host)) {
             (false, _) => Instant::MAX,
-            (true, Some(logins)) => logins.until(view.now, -PlanParams::GUARD.as_f64().ln()),
+            (true, Some(logins)) => logins.until(view.now, n_ends),
             (true, None) => Instant::ZERO,
         };
+        let promised_until = without_user.min(preempted_at(view.now, host.preempted_per_h, n_ends));
         Self {
             closes: host.terms.closes.unwrap_or(Instant::MAX),
             promised_until,

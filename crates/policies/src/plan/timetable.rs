@@ -78,7 +78,7 @@ impl JobGroup {
     /// Returns the jobs as they run once they are promised.
     pub(super) fn promised(self, view: View<'_>) -> Self {
         let hosts = match self.hosts {
-            HostChoice::Any if view.has_desktops() => HostChoice::Promised,
+            HostChoice::Any if view.may_lose_hosts() => HostChoice::Promised,
             HostChoice::Any
             | HostChoice::Promised
             | HostChoice::Dedicated

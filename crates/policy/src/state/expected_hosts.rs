@@ -90,11 +90,24 @@ pub struct ExpectedHost {
     pub stays: Span,
 }
 
+/// Returns the instant until which a host that its site ends so often an hour stays, if `n` such ends are expected by then;
+/// [`Instant::MAX`] if it ends none.
+///
+/// These ends are a Poisson process, so with probability exp(-`n`) none comes before.
+pub fn preempted_at(from: Instant, preempted_per_h: f64, n: f64) -> Instant {
+    match preempted_per_h > 0.0 {
+        true => from + Span::from_secs_f64(n / preempted_per_h * 3600.0),
+        false => Instant::MAX,
+    }
+}
+
 /// The hosts that are expected at a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExpectedHosts {
     /// The instant from which nothing of this counts any more, if it is not stated anew.
     pub valid_until: Instant,
+    /// How often an hour the site ends a host before its time; 0 if it never did.
+    pub preempted_per_h: f64,
     /// The hosts.
     pub hosts: Vec<ExpectedHost>,
 }
@@ -112,12 +125,18 @@ impl ExpectedSites {
         }
     }
 
-    /// Notes that a host is there: it is expected no longer.
-    pub(super) fn note_arrival(&mut self, name: HostNameIndex) {
+    /// Notes that a host is there: it is expected no longer. Returns how often an hour its site ends hosts before their time.
+    pub(super) fn note_arrival(&mut self, name: HostNameIndex) -> f64 {
+        let mut preempted_per_h = 0.0;
         self.0.retain(|_, expected| {
+            let n_expected = expected.hosts.len();
             expected.hosts.retain(|host| host.name != Some(name));
+            if expected.hosts.len() < n_expected {
+                preempted_per_h = expected.preempted_per_h;
+            }
             !expected.hosts.is_empty()
         });
+        preempted_per_h
     }
 
     /// Returns the hosts by site, also those of statements that are too old.
@@ -125,11 +144,10 @@ impl ExpectedSites {
         &self.0
     }
 
-    /// Returns the hosts that are expected at an instant, each with the place of its site among the sites.
-    pub(super) fn at(&self, now: Instant) -> impl Iterator<Item = (usize, &ExpectedHost)> {
-        let valid = self.0.values().enumerate();
-        let valid = valid.filter(move |(_, expected)| expected.valid_until > now);
-        valid.flat_map(|(site, expected)| expected.hosts.iter().map(move |host| (site, host)))
+    /// Returns the sites with what is expected there at an instant, each with its place.
+    pub(super) fn at(&self, now: Instant) -> impl Iterator<Item = (usize, &ExpectedHosts)> {
+        let sites = self.0.values().enumerate();
+        sites.filter(move |(_, expected)| expected.valid_until > now)
     }
 
     /// Returns the memory of the smallest node of these hosts, in bytes, if it is known of any.

@@ -26,6 +26,8 @@ pub struct Host {
     pub rank: u32,
     /// The load of the host that is not of jobs, as far as it slows them; None if it does not.
     pub foreign_load: Option<ForeignLoad>,
+    /// How often an hour its site ends it before its time; 0 if it never does.
+    pub preempted_per_h: f64,
     /// The forecast of log-ins at it, by its index, if people work at it and enough of them were seen.
     pub(super) logins: Option<u32>,
     /// By resource: the devices that are taken, lowest first, a bit each.
@@ -204,9 +206,13 @@ impl ClusterState {
         slowed.max().unwrap_or_default()
     }
 
-    /// Returns true if people work at one of the hosts that ever were there.
-    pub fn has_desktops(&self) -> bool {
-        self.hosts.iter().any(|host| host.terms.is_desktop)
+    /// Returns true if jobs may have to leave one of the hosts that ever were there, or are expected. People work at it, or its
+    /// site ends it before its time.
+    pub fn may_lose_hosts(&self) -> bool {
+        let mut expected = self.expected.by_site().values();
+        let is_uncertain = |host: &Host| host.terms.is_desktop || host.preempted_per_h > 0.0;
+        self.hosts.iter().any(is_uncertain)
+            || expected.any(|expected| expected.preempted_per_h > 0.0)
     }
 }
 
@@ -214,18 +220,18 @@ impl ClusterState {
 impl ClusterState {
     /// Sets what a host offers from `now` on. Nothing runs there.
     pub fn set_host(&mut self, now: Instant, nodes: NodeRange, terms: HostTerms) {
+        let name = terms.name;
+        let preempted_per_h = name.map_or(0.0, |name| self.expected.note_arrival(name));
         let host = Host {
             nodes,
             opened: now,
             terms,
             rank: 0,
             foreign_load: None,
+            preempted_per_h,
             logins: None,
             taken: Vec::new(),
         };
-        if let Some(name) = terms.name {
-            self.expected.note_arrival(name);
-        }
         match self.hosts.iter_mut().find(|host| host.nodes == nodes) {
             Some(known) => *known = host,
             None => self.hosts.push(host),
@@ -233,7 +239,12 @@ impl ClusterState {
     }
 
     /// Sets the hosts that are expected at a site, in place of those that were. Hosts of a name that is there are left out.
-    pub fn expect_hosts(&mut self, site: &str, expected: ExpectedHosts) {
+    /// `there` are the hosts of the site that are there, which may be ended before their time as well.
+    pub fn expect_hosts(&mut self, site: &str, expected: ExpectedHosts, there: &[HostNameIndex]) {
+        let is_of_site =
+            |host: &&mut Host| host.terms.name.is_some_and(|name| there.contains(&name));
+        let of_site = self.hosts.iter_mut().filter(is_of_site);
+        of_site.for_each(|host| host.preempted_per_h = expected.preempted_per_h);
         let is_there = |host: &ExpectedHost| {
             let name = host.name;
             name.is_some() && self.hosts.iter().any(|there| there.terms.name == name)

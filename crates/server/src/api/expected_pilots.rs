@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use tollgate_client::types::{ExpectedPilot, ExpectedPilots};
 use tollgate_model::Span;
-use tollgate_service::HostArrival;
+use tollgate_service::{HostArrival, SiteStatement};
 
 use super::error::ApiError;
 use super::state::{ApiState, JsonResult, query_controller};
@@ -20,6 +20,8 @@ const LONGEST_S: f64 = 3.2e8;
 /// Maximum number of pilots of a site, and of quantiles of each.
 const MAX_PILOTS: usize = 1000;
 const MAX_QUANTILES: usize = 100;
+/// The highest rate at which a site ends pilots.
+const MOST_PREEMPTED_PER_H: f64 = 10_000.0;
 /// Maximum length of the name of a site in bytes.
 const MAX_NAME: usize = 200;
 
@@ -41,7 +43,7 @@ pub(super) async fn expect(
     let valid_for = valid_for.filter(|valid| *valid > Span::ZERO);
     let valid_for =
         valid_for.ok_or_else(|| ApiError::field("valid_for_s", "seconds, at most a day"))?;
-    if request.pilots.len() > MAX_PILOTS {
+    if request.pilots.len().max(request.running.len()) > MAX_PILOTS {
         return Err(ApiError::field("pilots", "at most 1,000 pilots"));
     }
     let hosts: Option<Vec<HostArrival>> = request.pilots.iter().map(arrival).collect();
@@ -51,10 +53,19 @@ pub(super) async fn expect(
             "pilots with at least 1 core, a time above 0 s, and 1 to 100 ascending times of start",
         )
     })?;
+    let preempted_per_h = request.preempted_per_h;
+    if !(0.0..=MOST_PREEMPTED_PER_H).contains(&preempted_per_h) {
+        return Err(ApiError::field("preempted_per_h", "0 to 10,000"));
+    }
+    let statement = SiteStatement {
+        hosts,
+        there: request.running.clone(),
+        preempted_per_h,
+        valid_for,
+    };
     query_controller(&service, |reply| ControllerRequest::ExpectHosts {
         site,
-        hosts,
-        valid_for,
+        statement,
         reply,
     })
     .await?;

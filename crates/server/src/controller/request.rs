@@ -3,12 +3,12 @@
 use tokio::sync::oneshot;
 use tollgate_engine::output::{AttemptOutput, OutputPosition};
 use tollgate_model::{
-    AttemptId, EvictionCause, HostSlowdown, Instant, MaintenanceCalendar, Probability, Span,
-    TaskId, WarningSignal,
+    AttemptId, EvictionCause, HostSlowdown, Instant, MaintenanceCalendar, Probability, TaskId,
+    WarningSignal,
 };
 use tollgate_service::{
-    ArrayOutlook, HostArrival, JobChange, JobPrediction, NamedResources, PromiseAtRisk, RunRecord,
-    ServiceCommand, Submission, SubmitOutcome, TaskRanges, UnfinishedCounts,
+    ArrayOutlook, JobChange, JobPrediction, NamedResources, PromiseAtRisk, RunRecord,
+    ServiceCommand, SiteStatement, Submission, SubmitOutcome, TaskRanges, UnfinishedCounts,
 };
 use tollgate_store::{JobProgram, NewStep, RemovalProgress, StepEnding};
 use tollgate_workers::{ConnectionEvent, PartCall, SignalReach};
@@ -148,9 +148,7 @@ pub enum ControllerRequest {
         /// The site.
         site: String,
         /// The hosts.
-        hosts: Vec<HostArrival>,
-        /// The time after which nothing of this counts any more.
-        valid_for: Span,
+        statement: SiteStatement,
         /// Receives the outcome.
         reply: Responder<()>,
     },

@@ -209,15 +209,10 @@ impl<E: Engine> Controller<E> {
             }
             ControllerRequest::ExpectHosts {
                 site,
-                hosts,
-                valid_for,
+                statement,
                 reply,
             } => {
-                let command = ServiceCommand::ExpectHosts {
-                    site,
-                    hosts,
-                    valid_for,
-                };
+                let command = ServiceCommand::ExpectHosts { site, statement };
                 to.add(command, PendingResponse::Command(reply));
             }
             ControllerRequest::Maintain { calendar } => {

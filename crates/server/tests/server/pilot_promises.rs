@@ -1,7 +1,7 @@
 //! Promises that count on pilots which are not there yet: by the waits that were seen at their site, and kept as often as
 //! stated.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{
@@ -14,7 +14,7 @@ use tollgate_provisioning::{
 };
 use tollgate_service::{
     AdmissionState, CommandResult, Core, EngineAction, HostArrival, HostOffer, RowChange,
-    ServiceCommand, StepOutput, Submission, SubmitOutcome,
+    ServiceCommand, SiteStatement, StepOutput, Submission, SubmitOutcome,
 };
 
 use crate::common::{rules, submission};
@@ -89,11 +89,16 @@ struct PilotLab {
     random: SplitMix,
     pilots: Vec<Pilot>,
     jobs: BTreeMap<u64, PilotJob>,
-    running: BTreeSet<AttemptId>,
+    /// By attempt: the number of its pilot.
+    running: BTreeMap<AttemptId, usize>,
+    /// By first node: the number of the pilot.
+    nodes: BTreeMap<u32, usize>,
     /// How much longer pilots wait at present, as a normal deviate: the load of the site comes and goes.
     load: f64,
     /// The job that is submitted now.
     new: Option<PilotJob>,
+    /// How often an hour the queue ends a pilot before its time.
+    preempted_per_h: f64,
 }
 
 impl PilotLab {
@@ -106,9 +111,11 @@ impl PilotLab {
             random: SplitMix::new(seed),
             pilots: Vec::new(),
             jobs: BTreeMap::new(),
-            running: BTreeSet::new(),
+            running: BTreeMap::new(),
+            nodes: BTreeMap::new(),
             load: 0.0,
             new: None,
+            preempted_per_h: 0.0,
         };
         site.submit_pilot(TIME);
         site.at(Span::ZERO, PilotEvent::Round);
@@ -120,16 +127,22 @@ impl PilotLab {
         self.events.insert((self.now + after, self.n_events), event);
     }
 
+    /// Returns a number above 0 and below 1.
+    fn unit(&mut self) -> f64 {
+        (self.random.below(1 << 20) as f64 + 0.5) / f64::from(1 << 20)
+    }
+
     fn deviate(&mut self) -> f64 {
-        let level = (self.random.below(1 << 20) as f64 + 0.5) / f64::from(1 << 20);
-        normal::quantile(level)
+        normal::quantile(self.unit())
     }
 
     fn step(&mut self, command: ServiceCommand) -> StepOutput {
         let step = self.core.step(self.now, &[command]);
         for action in &step.actions {
-            if let EngineAction::Start { attempt, .. } = action {
-                self.running.insert(*attempt);
+            if let EngineAction::Start { attempt, nodes, .. } = action {
+                let pilots = self.nodes.range(..=nodes[0].0);
+                let (_, pilot) = pilots.last().expect("the node is one of a pilot");
+                self.running.insert(*attempt, *pilot);
                 let new = self.new;
                 let job = self.jobs.entry(attempt.job).or_insert_with(|| {
                     // It starts in the step of its submission.
@@ -239,6 +252,7 @@ impl PilotLab {
             n_leaving: 0,
             pending: pending.collect(),
             joining: JOIN,
+            lead: Span::ZERO,
             hazard: PilotHazard::default(),
             idle_part: 1.0,
             is_paused: false,
@@ -270,13 +284,20 @@ impl PilotLab {
         let hosts = hosts.collect();
         self.step(ServiceCommand::ExpectHosts {
             site: "lab".to_owned(),
-            hosts,
-            valid_for: ROUND.times(4),
+            statement: SiteStatement {
+                hosts,
+                there: self.there(),
+                preempted_per_h: self.preempted_per_h,
+                valid_for: ROUND.times(4),
+            },
         });
     }
 
     fn join(&mut self, number: usize) {
         self.pilots[number].is_there = true;
+        // Each pilot has nodes of its own, in the order in which pilots join.
+        let n_before = u32::try_from(self.nodes.len()).expect("few pilots");
+        self.nodes.insert(n_before * CORES, number);
         let pilot = self.pilots[number];
         let closes = pilot.started.expect("it started") + pilot.time;
         self.step(ServiceCommand::WorkerUp {
@@ -293,16 +314,43 @@ impl PilotLab {
     }
 
     fn close(&mut self, number: usize) {
-        self.pilots[number].is_over = true;
+        // A pilot that was preempted is gone.
+        if std::mem::replace(&mut self.pilots[number].is_over, true) {
+            return;
+        }
+        let job = |attempt: &AttemptId| attempt.job;
+        let lost: Vec<u64> = self.on_pilot(number).iter().map(job).collect();
+        for job in lost {
+            let job = self.jobs.get_mut(&job).expect("a job");
+            job.started = None;
+        }
         self.step(ServiceCommand::WorkerLost {
             worker: WorkerId(number as u32 + 1),
             incarnation: 1,
         });
     }
 
+    /// Takes the attempts off a pilot, and returns them.
+    fn on_pilot(&mut self, number: usize) -> Vec<AttemptId> {
+        let there = |(_, pilot): &(&AttemptId, &usize)| **pilot == number;
+        let there = self.running.iter().filter(there);
+        let there: Vec<AttemptId> = there.map(|(attempt, _)| *attempt).collect();
+        for attempt in &there {
+            self.running.remove(attempt);
+        }
+        there
+    }
+
+    /// The names of the workers that are there.
+    fn there(&self) -> Vec<String> {
+        let numbered = self.pilots.iter().enumerate();
+        let there = numbered.filter(|(_, pilot)| pilot.is_there && !pilot.is_over);
+        there.map(|(number, _)| format!("lab.{number}")).collect()
+    }
+
     fn report(&mut self, attempt: AttemptId) {
         // An attempt that was lost with its pilot is there no more.
-        if !self.running.remove(&attempt) {
+        if self.running.remove(&attempt).is_none() {
             return;
         }
         let job = self.jobs.get_mut(&attempt.job).expect("a job");
@@ -379,6 +427,11 @@ impl PilotLab {
                     self.pilots[pilot].started = Some(now);
                     self.at(JOIN, PilotEvent::Join(pilot));
                     self.at(self.pilots[pilot].time, PilotEvent::Close(pilot));
+                    if self.preempted_per_h > 0.0 {
+                        let wait_h = -self.unit().ln() / self.preempted_per_h;
+                        let wait = Span::from_secs_f64(3600.0 * wait_h.min(100.0));
+                        self.at(wait, PilotEvent::Close(pilot));
+                    }
                 }
                 PilotEvent::Join(pilot) => self.join(pilot),
                 PilotEvent::Close(pilot) => self.close(pilot),
@@ -438,25 +491,29 @@ fn statement_that_is_not_repeated_counts_no_longer() {
 
 #[test]
 fn promises_on_expected_pilots_are_kept_as_often_as_stated() {
-    let (mut n, mut stated, mut kept, mut variance) = (0, 0.0, 0, 0.0);
-    for seed in 1..=6 {
-        let mut site = PilotLab::new(seed);
-        site.at(Span::ZERO, PilotEvent::Submit);
-        site.run_until(Instant::from_secs(12 * 3600));
-        for job in site.jobs.values().filter(|job| job.due <= site.now) {
-            if let Some((probability, true)) = job.promise {
-                n += 1;
-                stated += probability;
-                variance += probability * (1.0 - probability);
-                kept += i32::from(job.ended.is_some_and(|ended| ended <= job.due));
+    // The second queue ends a pilot each hour of their time.
+    for preempted_per_h in [0.0, 1.0] {
+        let (mut n, mut stated, mut kept, mut variance) = (0, 0.0, 0, 0.0);
+        for seed in 1..=6 {
+            let mut site = PilotLab::new(seed);
+            site.preempted_per_h = preempted_per_h;
+            site.at(Span::ZERO, PilotEvent::Submit);
+            site.run_until(Instant::from_secs(12 * 3600));
+            for job in site.jobs.values().filter(|job| job.due <= site.now) {
+                if let Some((probability, true)) = job.promise {
+                    n += 1;
+                    stated += probability;
+                    variance += probability * (1.0 - probability);
+                    kept += i32::from(job.ended.is_some_and(|ended| ended <= job.due));
+                }
             }
         }
+        println!("{preempted_per_h} preempted an hour: {kept} of {n} kept, {stated:.1} stated");
+        assert!(n > 300, "{n} promises");
+        let least = stated - 2.0 * f64::sqrt(variance);
+        assert!(
+            f64::from(kept) >= least,
+            "{preempted_per_h} preempted an hour: {kept} of {n} kept, {stated} stated"
+        );
     }
-    println!("{kept} of {n} kept, {stated:.1} stated");
-    assert!(n > 400, "{n} promises");
-    let least = stated - 2.0 * f64::sqrt(variance);
-    assert!(
-        f64::from(kept) >= least,
-        "{kept} of {n} kept, {stated} stated"
-    );
 }

@@ -3,8 +3,8 @@
 use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_model::{Instant, Probability, Span};
 use tollgate_provisioning::{
-    NewPilot, PendingPilot, PilotArrival, PilotShape, PilotWaits, RunningPilot, ShapeSupply,
-    SiteDemand, SiteSupply, StaggeredTimes,
+    NewPilot, PendingPilot, PilotArrival, PilotHazard, PilotShape, PilotWaits, RunningPilot,
+    ShapeSupply, SiteDemand, SiteSupply, StaggeredTimes,
 };
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
@@ -276,6 +276,18 @@ impl SiteControl {
             ..shape
         };
         (ran < JOINING).then(|| PilotArrival::of_started(worker, rest, self.joining()))?
+    }
+
+    /// Returns the names of the workers of the pilots that run and have joined.
+    pub fn joined_workers(&self) -> impl Iterator<Item = String> {
+        let pilots = self.state.pilots.iter();
+        let joined = pilots.filter(|pilot| pilot.phase == PilotPhase::Runs && pilot.has_joined);
+        joined.map(|pilot| worker_name(&self.settings.name, pilot))
+    }
+
+    /// Returns how often the engine ends pilots before their time.
+    pub fn hazard(&self) -> PilotHazard {
+        self.state.preemptions((self.clock)())
     }
 
     /// Returns the time from its start within which a pilot is counted on to join.

@@ -162,8 +162,11 @@ impl JoinedService {
                 .iter()
                 .map(|pilot| expected_pilot(pilot, memory))
                 .collect(),
+            running: site.joined_workers().collect(),
+            preempted_per_h: site.hazard().counted_per_hour(),
         };
-        let is_news = work.expects(name) || !statement.pilots.is_empty();
+        let is_preempted = statement.preempted_per_h > 0.0;
+        let is_news = work.expects(name) || !statement.pilots.is_empty() || is_preempted;
         if is_news && let Ok(mut client) = self.address.connect() {
             let _ = client.post::<ExpectedPilots>("/v1/expected-pilots", &statement);
         }

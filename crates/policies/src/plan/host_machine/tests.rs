@@ -311,6 +311,8 @@ fn with_coming(nodes: u32, opens: i64, stays: i64) -> HostFuture {
         nodes,
         opens: at(opens),
         closes: at(opens + stays),
+        preempted: Instant::MAX,
+        preempted_per_h: 0.0,
     });
     future
 }
