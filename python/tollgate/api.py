@@ -16,6 +16,7 @@ __all__ = [
     "AlterResponse",
     "ArrayStatus",
     "BatchResponse",
+    "ExpectedHostStatus",
     "ForecastPart",
     "ForecastSample",
     "JobDetails",
@@ -116,6 +117,24 @@ class BatchResponse:
 
     jobs: tuple[SubmitResponse, ...]
     """The answers, in the order of the jobs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedHostStatus:
+    """A host that is expected: a pilot in the queue of a batch system, or one that would be submitted."""
+
+    site: str
+    """Name of its site."""
+    nodes: int
+    """Number of its nodes."""
+    stays_s: float
+    """Seconds for which it stays."""
+    worker: str | None = None
+    """Name that its worker will have; none of a pilot that is not submitted yet."""
+    median_start_at: datetime | None = None
+    """Instant by which it is there with probability .5; none if that may be never."""
+    late_start_at: datetime | None = None
+    """Instant by which it is there with probability .9; none if that may be never."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +268,9 @@ class JobDetails:
     mean of its tasks. A policy that admits jobs only when they start promises then."""
     promised_at: datetime | None = None
     """Instant of the promise; of an array that of the last task that was promised after the submission."""
+    counts_on_expected_hosts: bool = False
+    """Whether the promise counted on hosts that were not there when it was made: pilots in the queue of a batch
+    system."""
     forecast_finish_at: datetime | None = None
     """End that was forecast when the job was decided about; none for an array."""
     promise: str | None = None
@@ -461,6 +483,8 @@ class NodeList:
     """Devices of hosts, and licences of the site."""
     slowed_hosts: tuple[SlowedHost, ...] = ()
     """Hosts on which load that is not of jobs slows jobs."""
+    expected_hosts: tuple[ExpectedHostStatus, ...] = ()
+    """Hosts that are expected at sites, on which promises may count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -773,6 +797,8 @@ class SubmitResponse:
     """The job finishes after this instant with a probability of one tenth."""
     probability: float | None = None
     """Probability of meeting the deadline, if there is one."""
+    counts_on_expected_hosts: bool = False
+    """Whether the promise counts on hosts that are not there yet: pilots in the queue of a batch system."""
     promisable_tasks: int | None = None
     """Of an array that cannot be promised whole: the number of its tasks that could be promised now."""
     offers: tuple[JobOffer, ...] = ()
