@@ -55,7 +55,7 @@ pub(super) struct SiteAddArgs {
         conflicts_with = "cores"
     )]
     shapes: Vec<ShapeSetting>,
-    /// Part of its time that a pilot may be without a task, in per cent
+    /// Percentage of its time that a pilot may be idle
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_integer::<u8>)]
     idle_percent: u8,
     /// Time without a job after which a pilot leaves
