@@ -24,10 +24,10 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use tollgate_model::{
-    Instant, JobId, JobSpec, MaintenanceCalendar, NodeId, NodeRange, ResourceCounts, ResourceIndex,
-    Span, UserId,
+    HostNameIndex, Instant, JobId, JobSpec, MaintenanceCalendar, NodeId, NodeRange, ResourceCounts,
+    ResourceIndex, Span, UserId,
 };
-use tollgate_policy::{Effect, JobPhase, TimerTree, View};
+use tollgate_policy::{Effect, ExpectedHosts, JobPhase, TimerTree, View};
 
 use crate::gate::Gate;
 use crate::input::{GateInput, InputAck, InputError};
@@ -144,6 +144,16 @@ impl Simulation {
     /// Sets the times in which no job runs; see [`Gate::set_maintenance`].
     pub fn set_maintenance(&mut self, now: Instant, calendar: MaintenanceCalendar) {
         self.gate.set_maintenance(now, calendar);
+    }
+
+    /// Sets the hosts that are expected at a site; see [`Gate::expect_hosts`].
+    pub fn expect_hosts(
+        &mut self,
+        now: Instant,
+        site: &str,
+        expected: (ExpectedHosts, &[HostNameIndex]),
+    ) {
+        self.gate.expect_hosts(now, site, expected);
     }
 
     /// Sets the weights of users in the fair order; see [`Gate::set_user_weights`].

@@ -44,10 +44,19 @@ impl PilotArrival {
         Self::new(Some(worker), shape, vec![joining; N_QUANTILES])
     }
 
-    /// Returns a pilot that joins `delay` after its wait, which includes the time until it is submitted. None as long as none
-    /// has started.
-    pub fn of_potential(shape: PilotShape, waits: &PilotWaits, delay: Span) -> Option<Self> {
-        let starts = starts(waits, Span::ZERO, delay)?;
+    /// Returns a pilot that joins `delay` after its wait, which includes the time until it is submitted. It comes no sooner than
+    /// those `before` it that wait. None as long as none has started.
+    pub fn of_potential(
+        shape: PilotShape,
+        waits: &PilotWaits,
+        (delay, before): (Span, &[Self]),
+    ) -> Option<Self> {
+        let mut starts = starts(waits, Span::ZERO, delay)?;
+        for pilot in before {
+            for (start, other) in starts.iter_mut().zip(&pilot.starts) {
+                *start = (*start).max(*other);
+            }
+        }
         Self::new(None, shape, starts)
     }
 
@@ -80,7 +89,7 @@ impl SiteSupply {
 fn starts(waits: &PilotWaits, age: Span, more: Span) -> Option<Vec<Span>> {
     let levels = (0..N_QUANTILES).map(|at| (at as f64 + 0.5) / N_QUANTILES as f64);
     let levels = levels.filter_map(Probability::new);
-    let rests = levels.filter_map(|level| waits.rest(level, age));
+    let rests = levels.filter_map(|level| waits.cautious_rest(level, age));
     let starts = rests.map(|rest| rest + more).collect();
     waits.has_starts().then_some(starts)
 }
@@ -114,7 +123,10 @@ mod tests {
     fn nothing_is_expected_of_a_queue_from_which_no_pilot_has_come() {
         for waits in [waits(&[]), waits(&[(100, false)])] {
             assert_eq!(pending(&waits, 10), None);
-            assert_eq!(PilotArrival::of_potential(SHAPE, &waits, secs(15)), None);
+            assert_eq!(
+                PilotArrival::of_potential(SHAPE, &waits, (secs(15), &[])),
+                None
+            );
         }
     }
 
@@ -124,7 +136,7 @@ mod tests {
         let found = [
             PilotArrival::of_started("north.2".to_owned(), SHAPE, secs(5)),
             pending(&waits, 40),
-            PilotArrival::of_potential(SHAPE, &waits, secs(20)),
+            PilotArrival::of_potential(SHAPE, &waits, (secs(20), &[])),
         ];
         let median = |pilot: &PilotArrival| pilot.starts[N_QUANTILES / 2];
         let medians = found.iter().flatten().map(median);
@@ -140,6 +152,9 @@ mod tests {
             ..SHAPE
         };
         let waits = waits(&[(60, true)]);
-        assert_eq!(PilotArrival::of_potential(short, &waits, secs(15)), None);
+        assert_eq!(
+            PilotArrival::of_potential(short, &waits, (secs(15), &[])),
+            None
+        );
     }
 }

@@ -27,7 +27,7 @@ impl Core {
         });
         let arrivals = hosts.map(|(site, host)| {
             let name = host.name.and_then(|name| self.host_names.name_of(name));
-            let by = SHOWN.map(|level| host.starts.by(now, level));
+            let by = SHOWN.map(|level| host.comes_by(now, level));
             ExpectedArrival {
                 site: site.clone(),
                 name: name.map(str::to_owned),

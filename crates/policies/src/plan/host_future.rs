@@ -75,7 +75,12 @@ impl HostFuture {
             hosts.map(move |host| (place, (site, host)))
         });
         for (index, (place, host)) in hosts.enumerate() {
-            let starts = draws.of_expected_host(place, index);
+            // Pilots that are in no queue yet are submitted to one site or to another: they do not stand in for each other.
+            let queue = match host.1.name {
+                Some(_) => place,
+                None => usize::MAX,
+            };
+            let starts = draws.of_expected_host(queue, index);
             let ends = draws.of_preemption(index);
             for ((future, start), end) in futures.iter_mut().zip(starts).zip(ends) {
                 future.coming.extend(coming(view, host, [start, end]));
@@ -121,7 +126,7 @@ fn coming(
     (site, host): (&ExpectedHosts, &ExpectedHost),
     [start, end]: [Probability; 2],
 ) -> Option<ComingHost> {
-    let opens = host.starts.by(view.now, start);
+    let opens = host.comes_by(view.now, start);
     let n_ends = -(1.0 - end.as_f64()).ln();
     (opens < Instant::MAX).then(|| ComingHost {
         nodes: host.nodes,

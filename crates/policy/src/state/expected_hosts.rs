@@ -90,6 +90,23 @@ pub struct ExpectedHost {
     pub stays: Span,
 }
 
+impl ExpectedHost {
+    /// Returns the instant by which the host, which is not there at `now`, has come with probability `level`; see
+    /// [`StartForecast::by`]. One that is in no queue yet has not begun to wait.
+    pub fn comes_by(&self, now: Instant, level: Probability) -> Instant {
+        match self.name {
+            Some(_) => self.starts.by(now, level),
+            None => {
+                let from_now = self.starts.by(self.starts.from, level);
+                match from_now < Instant::MAX {
+                    true => now + from_now.since(self.starts.from),
+                    false => Instant::MAX,
+                }
+            }
+        }
+    }
+}
+
 /// Returns the instant until which a host that its site ends so often an hour stays, if `n` such ends are expected by then;
 /// [`Instant::MAX`] if it ends none.
 ///
@@ -190,6 +207,21 @@ mod tests {
         assert_eq!(wait(&starts, 0, 0.875), 40.0);
         assert_eq!(starts.by(FROM, level(0.9)), Instant::MAX);
         assert_eq!(forecast(&[]).by(FROM, level(0.1)), Instant::MAX);
+    }
+
+    #[test]
+    fn host_that_is_in_no_queue_has_not_begun_to_wait() {
+        let host = |name| ExpectedHost {
+            name,
+            nodes: 1,
+            memory: None,
+            starts: forecast(&[10, 20, 30, 40]),
+            stays: Span::from_secs(60),
+        };
+        let now = FROM + Span::from_secs(100);
+        let half = |name| host(name).comes_by(now, level(0.5));
+        assert_eq!(half(None), now + Span::from_secs(25));
+        assert_eq!(half(Some(HostNameIndex(0))), Instant::MAX);
     }
 
     #[test]

@@ -271,16 +271,22 @@ impl PilotLab {
                 None => PilotArrival::of_pending(name, pilot.shape(), (&waits, age), JOIN),
             }
         });
-        let potential = self.supply().potential_shapes(u32::MAX);
-        let potential =
-            potential.filter_map(|_| PilotArrival::of_potential(SHAPE, &waits, ROUND + JOIN));
-        let hosts = coming.chain(potential).map(|pilot| HostArrival {
-            name: pilot.worker,
-            nodes: pilot.cores,
-            memory: None,
-            waits: pilot.starts,
-            stays: pilot.stays,
-        });
+        let coming: Vec<PilotArrival> = coming.collect();
+        let potential = self
+            .supply()
+            .potential_shapes(u32::MAX)
+            .filter_map(|_| PilotArrival::of_potential(SHAPE, &waits, (ROUND + JOIN, &coming)));
+        let potential: Vec<PilotArrival> = potential.collect();
+        let hosts = coming
+            .into_iter()
+            .chain(potential)
+            .map(|pilot| HostArrival {
+                name: pilot.worker,
+                nodes: pilot.cores,
+                memory: None,
+                waits: pilot.starts,
+                stays: pilot.stays,
+            });
         let hosts = hosts.collect();
         self.step(ServiceCommand::ExpectHosts {
             site: "lab".to_owned(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tollgate_model::{Instant, Probability, Span};
 use tollgate_provisioning::{
-    PendingPilot, PilotHazard, PilotIdleness, PilotShape, PilotWait, PilotWaits, RunningPilot,
-    ShapeSupply, SiteDemand, SiteSupply,
+    PendingPilot, PilotArrival, PilotHazard, PilotIdleness, PilotShape, PilotWait, PilotWaits,
+    RunningPilot, ShapeSupply, SiteDemand, SiteSupply,
 };
 
 use super::batch_queue::{BatchQueue, PilotChange};
@@ -230,6 +230,37 @@ impl PilotSite {
             joining: Span::ZERO,
             is_paused: false,
         }
+    }
+
+    /// Returns the pilots that are expected, those that wait with their numbers. With `delay`, others would be submitted
+    /// within that time if tasks needed them.
+    pub(super) fn expected(
+        &self,
+        now: Instant,
+        (config, service): (&SitesConfig, &UserService),
+        delay: Option<Span>,
+    ) -> Vec<(Option<u32>, PilotArrival)> {
+        let waits = self.waits(now);
+        let waiting = self
+            .pilots
+            .iter()
+            .filter(|(_, pilot)| pilot.started.is_none());
+        let waiting = waiting.filter_map(|(number, pilot)| {
+            let waited = (&waits, now.since(pilot.submitted));
+            let name = number.to_string();
+            let arrival = PilotArrival::of_pending(name, pilot.shape, waited, Span::ZERO)?;
+            Some((Some(*number), arrival))
+        });
+        let mut expected: Vec<_> = waiting.collect();
+        if let Some(delay) = delay {
+            let potential = self.supply(now, config, service).potential_shapes(u32::MAX);
+            let before: Vec<PilotArrival> =
+                expected.iter().map(|(_, pilot)| pilot.clone()).collect();
+            let arrivals = potential
+                .filter_map(|_| PilotArrival::of_potential(config.shape, &waits, (delay, &before)));
+            expected.extend(arrivals.map(|arrival| (None, arrival)));
+        }
+        expected
     }
 
     /// Submits and cancels pilots as the keeper of sites does. Those that are too many keep their places for a while, unless

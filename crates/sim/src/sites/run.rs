@@ -27,6 +27,9 @@ pub fn run_sites(config: &SitesConfig, policy: &PilotPolicy) -> SitesRun {
     world.finish()
 }
 
+/// How often a round may come late before the service counts on the pilots no longer, as in the keeper of sites.
+const ROUNDS_MISSED: u32 = 4;
+
 struct SitesSim<'a> {
     config: &'a SitesConfig,
     policy: &'a PilotPolicy,
@@ -211,6 +214,13 @@ impl<'a> SitesSim<'a> {
                     }
                 }
             }
+        }
+        let follows_work = matches!(self.policy, PilotPolicy::Acquire { .. }) && !is_over;
+        let delay = follows_work.then_some(config.every);
+        let valid_until = now + config.every.times(ROUNDS_MISSED);
+        for (at, site) in self.sites.iter().enumerate() {
+            let pilots = site.expected(now, (config, &self.service), delay);
+            self.service.expect(now, (at, pilots), valid_until);
         }
     }
 

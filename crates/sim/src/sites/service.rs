@@ -1,4 +1,4 @@
-//! The service of the user: the gate with `plan`, on the pilots that run.
+//! The service of the user: the gate with `plan`, on the pilots that run and those that are expected.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,30 @@ use tollgate_gate::{
     Effect, Gate, GateInput, InputAck, JobEnding, Notice, OnEviction, Simulation, WorkerId,
     quotable,
 };
-use tollgate_model::{HostTerms, Instant, JobId, JobSpec, Market, NodeRange, Sla, Span, UserId};
+use tollgate_model::{
+    HostNameIndex, HostTerms, Instant, JobId, JobSpec, Market, NodeRange, Sla, Span, UserId,
+};
 use tollgate_policies::builtin_registry;
-use tollgate_policy::{JobPhase, OutlookSubject};
-use tollgate_provisioning::{PendingWork, TaskGroup};
+use tollgate_policy::{ExpectedHost, ExpectedHosts, JobPhase, OutlookSubject, StartForecast};
+use tollgate_provisioning::{PendingWork, PilotArrival, TaskGroup};
 
 use super::outcome::TaskRecord;
 use super::tasks::PilotTask;
 
 /// A pilot by its site and its number there.
 pub(super) type PilotKey = (usize, u32);
+
+/// The maximum number of sites.
+const MAX_SITES: u32 = 1 << 8;
+
+/// Returns the name of a pilot's host.
+fn host_name((site, number): PilotKey) -> HostNameIndex {
+    HostNameIndex(
+        number
+            .wrapping_mul(MAX_SITES)
+            .wrapping_add(site as u32 % MAX_SITES),
+    )
+}
 
 /// The service with its tasks and the pilots that joined it.
 #[derive(Debug)]
@@ -93,6 +107,7 @@ impl UserService {
             memory: None,
             terms: HostTerms {
                 closes,
+                name: Some(host_name(pilot)),
                 ..HostTerms::default()
             },
             in_use: None,
@@ -105,6 +120,30 @@ impl UserService {
             };
             self.joined.insert(pilot, joined);
         }
+    }
+
+    /// Takes on which pilots of a site are expected. Nothing of it counts after `valid_until`.
+    pub(super) fn expect(
+        &mut self,
+        now: Instant,
+        (site, pilots): (usize, Vec<(Option<u32>, PilotArrival)>),
+        valid_until: Instant,
+    ) {
+        let hosts = pilots.into_iter().map(|(number, pilot)| ExpectedHost {
+            name: number.map(|number| host_name((site, number))),
+            nodes: pilot.cores,
+            memory: None,
+            starts: StartForecast::new(now, pilot.starts),
+            stays: pilot.stays,
+        });
+        let expected = ExpectedHosts {
+            valid_until,
+            preempted_per_h: 0.0,
+            hosts: hosts.collect(),
+        };
+        let name = site.to_string();
+        self.simulation.expect_hosts(now, &name, (expected, &[]));
+        self.input(now, GateInput::Tick);
     }
 
     /// Removes a pilot; tasks that run there are queued again.

@@ -244,11 +244,14 @@ impl SiteControl {
             && self.record().failures == 0
         {
             let shapes = self.settings.kinds();
-            let potential = self.supply(worker_of).potential_shapes(self.room());
-            expected.extend(potential.filter_map(|at| {
+            let delay = delay + self.joining();
+            let places = self.supply(worker_of).potential_shapes(self.room());
+            let potential = places.filter_map(|at| {
                 let waits = self.state.waits_of_kind(self.kind_of(at), now);
-                PilotArrival::of_potential(shapes[at].shape, &waits, delay + self.joining())
-            }));
+                PilotArrival::of_potential(shapes[at].shape, &waits, (delay, &expected))
+            });
+            let potential: Vec<PilotArrival> = potential.collect();
+            expected.extend(potential);
         }
         expected
     }
