@@ -1,5 +1,6 @@
 //! The actions at one site.
 
+mod expected;
 mod follow;
 mod pilot_jobs;
 mod refresh;

@@ -3,8 +3,8 @@
 use tollgate_batch::{EngineFault, RetryAdvice};
 use tollgate_model::{Instant, Probability, Span};
 use tollgate_provisioning::{
-    NewPilot, PendingPilot, PilotArrival, PilotHazard, PilotShape, PilotWaits, RunningPilot,
-    ShapeSupply, SiteDemand, SiteSupply, StaggeredTimes,
+    NewPilot, PendingPilot, PilotShape, PilotWaits, RunningPilot, ShapeSupply, SiteDemand,
+    SiteSupply, StaggeredTimes,
 };
 
 use super::{ScaleOutcome, ServiceAddress, SiteControl, TokenIssuer};
@@ -18,10 +18,7 @@ use crate::plan::ScalePlan;
 use crate::shape_setting::ShapeSetting;
 
 /// The time after its start in which a pilot is expected to join the service. Later it leaves by itself.
-const JOINING: Span = Span::from_secs(60);
-
-/// The least time within which a pilot that starts is counted on to join.
-const LEAST_JOINING: Span = Span::from_secs(5);
+pub(super) const JOINING: Span = Span::from_secs(60);
 
 /// The probability with which a pilot starts by its expected start.
 const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
@@ -227,75 +224,6 @@ impl SiteControl {
             idle_part: f64::from(settings.idle_percent) / 100.0,
             is_paused: self.is_paused(),
         }
-    }
-
-    /// Returns the pilots that are expected at the site: those that wait, or run and have not joined the service. With
-    /// `delay`, others would be submitted within that time if work needed them.
-    pub fn expected_pilots(
-        &self,
-        worker_of: &PilotWorkers<'_>,
-        delay: Option<Span>,
-    ) -> Vec<PilotArrival> {
-        let now = (self.clock)();
-        let pilots = self.state.pilots.iter().filter(|pilot| pilot.counts());
-        let submitted = pilots.filter_map(|pilot| self.submitted_pilot(pilot, now, worker_of));
-        let mut expected: Vec<PilotArrival> = submitted.collect();
-        if let Some(delay) = delay
-            && self.record().failures == 0
-        {
-            let shapes = self.settings.kinds();
-            let delay = delay + self.joining();
-            let places = self.supply(worker_of).potential_shapes(self.room());
-            let potential = places.filter_map(|at| {
-                let waits = self.state.waits_of_kind(self.kind_of(at), now);
-                PilotArrival::of_potential(shapes[at].shape, &waits, (delay, &expected))
-            });
-            let potential: Vec<PilotArrival> = potential.collect();
-            expected.extend(potential);
-        }
-        expected
-    }
-
-    /// Returns a pilot that has not joined the service and may still do so.
-    fn submitted_pilot(
-        &self,
-        pilot: &PilotRecord,
-        now: Instant,
-        worker_of: &PilotWorkers<'_>,
-    ) -> Option<PilotArrival> {
-        let worker = worker_name(&self.settings.name, pilot);
-        if pilot.has_joined || worker_of(&worker).is_some() {
-            return None;
-        }
-        let shape = pilot.shape(&self.settings);
-        if pilot.is_pending() {
-            let waits = self.state.waits_of_kind(pilot.kind, now);
-            let waited = (&waits, pilot.age(now));
-            return PilotArrival::of_pending(worker, shape, waited, self.joining());
-        }
-        let ran = now.since(pilot.started_at?).max(Span::ZERO);
-        let rest = PilotShape {
-            time: shape.time - ran,
-            ..shape
-        };
-        (ran < JOINING).then(|| PilotArrival::of_started(worker, rest, self.joining()))?
-    }
-
-    /// Returns the names of the workers of the pilots that run and have joined.
-    pub fn joined_workers(&self) -> impl Iterator<Item = String> {
-        let pilots = self.state.pilots.iter();
-        let joined = pilots.filter(|pilot| pilot.phase == PilotPhase::Runs && pilot.has_joined);
-        joined.map(|pilot| worker_name(&self.settings.name, pilot))
-    }
-
-    /// Returns how often the engine ends pilots before their time.
-    pub fn hazard(&self) -> PilotHazard {
-        self.state.preemptions((self.clock)())
-    }
-
-    /// Returns the time from its start within which a pilot is counted on to join.
-    fn joining(&self) -> Span {
-        self.state.joining().max(LEAST_JOINING)
     }
 
     /// Returns a pilot that runs, if it takes tasks or is expected to do so soon.
@@ -630,7 +558,7 @@ impl SiteControl {
         self.journal.save(&mut self.state)
     }
 
-    fn record(&self) -> KeepRecord {
+    pub(super) fn record(&self) -> KeepRecord {
         let record = self.state.keep.clone();
         record.unwrap_or_else(|| KeepRecord::new((self.clock)()))
     }
@@ -662,6 +590,6 @@ impl SiteControl {
     }
 }
 
-fn worker_name(site: &str, pilot: &PilotRecord) -> String {
+pub(super) fn worker_name(site: &str, pilot: &PilotRecord) -> String {
     format!("{site}.{}", pilot.number)
 }
