@@ -102,7 +102,11 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("top", &["model", "client", "overview"], Edge),
     rule("frontends", &["client"], Edge),
     rule("listen", &[], Edge),
-    rule("sites", &["host", "model", "batch", "provisioning"], Edge),
+    rule(
+        "sites",
+        &["host", "model", "batch", "provisioning", "beside"],
+        Edge,
+    ),
     rule(
         "agents",
         &[

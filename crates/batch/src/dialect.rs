@@ -148,6 +148,16 @@ impl EngineKind {
         }
     }
 
+    /// Returns the name of the engine in a sentence.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Slurm => "Slurm",
+            Self::Sge => "Grid Engine",
+            Self::Htcondor => "HTCondor",
+            Self::Local => "processes of this host",
+        }
+    }
+
     /// Returns the dialect of the engine. `program` is the tollgate program on the host where
     /// commands run, which is the engine `local`.
     pub fn dialect(self, program: &str) -> Box<dyn EngineDialect> {

@@ -1,5 +1,7 @@
 //! Commands beside a scheduler that others run: read only.
 //!
+//! The queue itself is looked at by [`LiveQueue`](tollgate_sites::LiveQueue).
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`eta`] | `tollgate eta`: when jobs start and end |
@@ -8,13 +10,10 @@
 //! | `calibration` | `tollgate beside calibration`: how many statements were kept |
 //! | `replay` | `tollgate beside replay`: a record, stated anew |
 //! | `jobs` | `tollgate beside jobs`: the jobs of a record, as a table |
-//! | `queue` | the queue of a live engine, and its records |
-//! | `round` | one look at the queue, and what it teaches |
 //! | `metrics` | the metrics of a follower, as a file |
 //! | `shadow` | results of other policies on the jobs |
 //! | `listen` | the API's read paths, on a loopback address |
-//! | `pace` | the pause between two looks |
-//! | `state_dir` | what was learned, on disk |
+//! | `state_dir` | the directory of what was learned |
 //! | `record` | observations and statements, to be replayed |
 //! | `request` | a job that is asked about, from the words of its submission |
 //! | `reasons` | reasons why jobs wait, in sentences |
@@ -29,14 +28,11 @@ mod follow;
 mod jobs;
 mod listen;
 mod metrics;
-mod pace;
 mod print;
-mod queue;
 mod reasons;
 mod record;
 mod replay;
 mod request;
-mod round;
 mod shadow;
 mod state_dir;
 

@@ -17,6 +17,7 @@
 //! | [`work`](PilotService) | the service that pilots join, as sites need it |
 //! | [`ending`](end_pilots) | the end of a site's pilots |
 //! | [`pace`](QueueQueries) | when the queue is looked at |
+//! | [`queue`](LiveQueue) | the queue of a site with the jobs of all users, followed |
 //! | [`usage`](SiteUsage), [`pilot_use`](PilotUse) | what the pilots of a site have used, and each of them |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
@@ -48,6 +49,7 @@ mod pilot_counts;
 mod pilot_use;
 mod plan;
 mod probe;
+mod queue;
 mod script;
 mod service_address;
 mod settings;
@@ -72,6 +74,10 @@ pub use pilot_counts::PilotCounts;
 pub use pilot_use::PilotUse;
 pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
+pub use queue::{
+    AnswerPace, FollowerLock, FollowerStore, FollowerStoreError, FollowerWriter, LiveQueue,
+    QueueError, QueueRound, QueueRounds, StoredFollower, parse_observations,
+};
 pub use script::{EXECUTION_NODE_ARG, PilotScript};
 pub use service_address::{PilotBody, PilotToken, ServiceAddress, TokenIssuer};
 pub use settings::{PilotForm, SiteSettings};

@@ -146,6 +146,11 @@ impl EngineShell {
         }
     }
 
+    /// Returns whether the commands run on another host.
+    pub fn is_remote(&self) -> bool {
+        self.via.is_some()
+    }
+
     /// Returns the line that a user would type for a command.
     pub fn describe(&self, command: &EngineCommand) -> String {
         match &self.via {
@@ -204,8 +209,7 @@ impl EngineShell {
             String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
         };
         let (output, errors) = (text(output), text(errors));
-        let is_marked = self.via.is_some();
-        let answer = |text: String| match is_marked {
+        let answer = |text: String| match self.is_remote() {
             true => behind_marker(text),
             false => text,
         };

@@ -7,12 +7,13 @@ use serde::Serialize;
 use tollgate_beside::{KeptTally, QueueFollower, StatedQuantity};
 use tollgate_forecast::wait::WAIT_LEVELS;
 use tollgate_model::{Instant, Span};
+use tollgate_sites::{FollowerStore, StoredFollower};
 
 use super::engine::FollowedEngine;
 use super::error::BesideError;
 use super::follow::drift_lines;
 use super::shadow::StoredShadow;
-use super::state_dir::{StateDir, StoredFollower};
+use super::state_dir;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::format::{self, format_local_time};
@@ -87,9 +88,9 @@ struct LevelKept {
 
 /// `tollgate beside calibration`.
 pub(super) fn run(args: &BesideCalibrationArgs) -> Result<(), CliFailure> {
-    let (dir, stored) = stored(args)?;
+    let (store, stored) = stored(args)?;
     let mut answer = answer(&stored.follower, args.since);
-    answer.shadow = StoredShadow::read(&dir)?;
+    answer.shadow = StoredShadow::read(&store)?;
     let mut out = io::stdout().lock();
     match args.format {
         OutputFormat::Json => format::write_json(&mut out, &answer)?,
@@ -108,7 +109,7 @@ pub(super) fn run(args: &BesideCalibrationArgs) -> Result<(), CliFailure> {
 }
 
 /// Returns what was learned: of the named engine, else of the first one that something was learned of. No engine is asked.
-fn stored(args: &BesideCalibrationArgs) -> Result<(StateDir, StoredFollower), BesideError> {
+fn stored(args: &BesideCalibrationArgs) -> Result<(FollowerStore, StoredFollower), BesideError> {
     let engines = match args.engine {
         Some(engine) => vec![engine],
         None => FollowedEngine::found()
@@ -118,13 +119,13 @@ fn stored(args: &BesideCalibrationArgs) -> Result<(StateDir, StoredFollower), Be
     };
     let mut first = None;
     for engine in engines {
-        let dir = StateDir::find(args.state.as_deref(), engine)?;
-        if let Some(stored) = dir.read()? {
-            return Ok((dir, stored));
+        let store = state_dir::find(args.state.as_deref(), engine)?;
+        if let Some(stored) = store.read()? {
+            return Ok((store, stored));
         }
-        first = first.or(Some(dir));
+        first = first.or(Some(store));
     }
-    let path = first.map_or_else(PathBuf::new, |dir| dir.path().to_owned());
+    let path = first.map_or_else(PathBuf::new, |store| store.dir().to_owned());
     Err(BesideError::NothingLearned(path))
 }
 

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use tollgate_batch::EngineKind;
+use tollgate_sites::{EngineShell, LiveQueue, QueueError};
+
+use super::error::BesideError;
 
 /// An engine whose queue is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,13 +37,10 @@ impl FollowedEngine {
         }
     }
 
-    /// Returns its name in a sentence.
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Slurm => "Slurm",
-            Self::Sge => "Grid Engine",
-            Self::Htcondor => "HTCondor",
-        }
+    /// Returns the engine of a kind. None if the queue of the kind cannot be followed.
+    pub(super) fn of_kind(kind: EngineKind) -> Option<Self> {
+        let mut engines = Self::ALL.into_iter();
+        engines.find(|engine| engine.kind() == kind)
     }
 
     /// Returns the program that submits a job.
@@ -93,6 +93,29 @@ impl FollowedEngine {
         let name = program.rsplit('/').next().unwrap_or(program);
         let mut engines = Self::ALL.into_iter();
         engines.find(|engine| engine.submit_program() == name)
+    }
+
+    /// Asks the engine of this host for its settings and its clock.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub(super) fn open(self) -> Result<LiveQueue, QueueError> {
+        LiveQueue::open(self.kind(), EngineShell::new(None))
+    }
+
+    /// Finds the engine of this host that answers, among those that are installed.
+    ///
+    /// # Errors
+    /// If no engine that is known has its commands here, or none answers.
+    pub(super) fn find() -> Result<(Self, LiveQueue), BesideError> {
+        let mut first_error = None;
+        for engine in Self::found() {
+            match engine.open() {
+                Ok(live) => return Ok((engine, live)),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        Err(first_error.map_or(BesideError::NoEngine, BesideError::Queue))
     }
 
     /// Returns the engines whose programs are found here. Tools of tollgate with the same name do not count.

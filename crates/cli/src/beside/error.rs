@@ -5,9 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use tollgate_batch::EngineFault;
-use tollgate_beside::{FollowerSnapshotError, SeenJobKey};
-use tollgate_sites::ShellError;
+use tollgate_beside::SeenJobKey;
+use tollgate_sites::{FollowerStoreError, QueueError};
 
 use super::engine::FollowedEngine;
 use crate::exit::{CliError, ExitKind};
@@ -18,25 +17,12 @@ pub(crate) enum BesideError {
     /// No scheduler that is known has its commands here.
     #[error("no scheduler found: expected `squeue`, `qconf` or `condor_q` in PATH")]
     NoEngine,
-    /// A command of the engine cannot be run.
+    /// The queue of the engine cannot be looked at.
     #[error(transparent)]
-    Shell(#[from] ShellError),
-    /// A named engine has no commands here.
-    #[error("{}: not found here: {error}", engine.title())]
-    NotHere {
-        /// The engine.
-        engine: FollowedEngine,
-        /// The error of its command.
-        error: ShellError,
-    },
-    /// The engine refuses, or its answer is not understood.
-    #[error("{} does not answer: {words}", engine.title())]
-    NoAnswer {
-        /// The engine.
-        engine: FollowedEngine,
-        /// What it said, in one line.
-        words: String,
-    },
+    Queue(#[from] QueueError),
+    /// The stored knowledge, or an observation of a record, cannot be used.
+    #[error(transparent)]
+    Store(#[from] FollowerStoreError),
     /// There is no directory for what was learned.
     #[error("no directory for what was learned: expected --state, XDG_CACHE_HOME or HOME")]
     NoStateDir,
@@ -68,24 +54,6 @@ pub(crate) enum BesideError {
     /// Nothing was learned yet.
     #[error("{}: nothing was learned yet", .0.display())]
     NothingLearned(PathBuf),
-    /// The stored knowledge cannot be used.
-    #[error("{}: {error}", path.display())]
-    Snapshot {
-        /// The file.
-        path: PathBuf,
-        /// The damage.
-        error: FollowerSnapshotError,
-    },
-    /// A line of a record is damaged.
-    #[error("{}:{line}: expected an observation: {error}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The number of the line, from 1.
-        line: usize,
-        /// The damage.
-        error: serde_json::Error,
-    },
     /// The queue has no such job.
     #[error("{key}: no such job waits or runs")]
     UnknownJob {
@@ -108,17 +76,14 @@ impl CliError for BesideError {
             Self::NoStateDir | Self::HidesJobs | Self::NotASubmission(_) | Self::Submission(_) => {
                 ExitKind::Usage
             }
+            Self::Queue(error) => error.exit(),
+            Self::Store(error) => error.exit(),
             Self::NoEngine
-            | Self::Shell(_)
-            | Self::NotHere { .. }
-            | Self::NoAnswer { .. }
             | Self::File { .. }
             | Self::Locked(_)
             | Self::Listen { .. }
             | Self::NoRun(_)
             | Self::NothingLearned(_)
-            | Self::Snapshot { .. }
-            | Self::Line { .. }
             | Self::UnknownJob { .. } => ExitKind::Failed,
         }
     }
@@ -137,33 +102,41 @@ impl CliError for BesideError {
                 format!("`{}` lists your jobs", engine.list_command()).into()
             }
             Self::NotASubmission(_) => "as in `tollgate eta -- sbatch -n 4 -t 60 job.sh`".into(),
-            Self::Snapshot { .. } => {
-                "remove the file: it is learned anew from the accounting".into()
-            }
-            Self::NoAnswer { engine, .. } | Self::NotHere { engine, .. } => format!(
-                "use a log-in node of the cluster, where `{}` answers",
-                engine.check_command()
-            )
-            .into(),
-            Self::Shell(_)
-            | Self::NoStateDir
-            | Self::File { .. }
-            | Self::Line { .. }
-            | Self::Submission(_) => return None,
+            Self::Queue(error) => return error.hint(),
+            Self::Store(error) => return error.hint(),
+            Self::NoStateDir | Self::File { .. } | Self::Submission(_) => return None,
         };
         Some(hint)
     }
 }
 
-impl BesideError {
-    /// Returns an error with the words of an engine that gives no answer that is understood.
-    pub(super) fn no_answer(engine: FollowedEngine, fault: EngineFault) -> Self {
-        let words = match fault {
-            EngineFault::Refused { message, .. } | EngineFault::Unreadable { message, .. } => {
-                message
-            }
+impl CliError for QueueError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        let kind = match self {
+            Self::NoAnswer { kind, .. } | Self::NotHere { kind, .. } => *kind,
+            Self::NoDialect(_) | Self::Shell(_) | Self::UnknownUser(_) => return None,
         };
-        Self::NoAnswer { engine, words }
+        let check = FollowedEngine::of_kind(kind)?.check_command();
+        Some(format!("use a log-in node of the cluster, where `{check}` answers").into())
+    }
+}
+
+impl CliError for FollowerStoreError {
+    fn exit(&self) -> ExitKind {
+        ExitKind::Failed
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Snapshot { .. } => {
+                Some("remove the file: it is learned anew from the accounting".into())
+            }
+            Self::File { .. } | Self::Line { .. } => None,
+        }
     }
 }
 

@@ -5,16 +5,14 @@ use std::path::PathBuf;
 
 use tollgate_beside::{JobAnswer, QueueFollower, QueueObservation, RequestedJob, SeenJobKey};
 use tollgate_model::{Instant, Span};
-use tollgate_sites::EngineShell;
+use tollgate_sites::{EngineShell, FollowerStore, FollowerWriter, LiveQueue, QueueRounds};
 
 use super::engine::FollowedEngine;
 use super::error::BesideError;
 use super::follow::{note_clocks, stored_or_new};
 use super::print::{self, EtaAnswer, ExplainedAnswer};
-use super::queue::LiveQueue;
 use super::request::TypedSubmission;
-use super::round::QueueRounds;
-use super::state_dir::{StateDir, StateWriter};
+use super::state_dir;
 use crate::args::OutputFormat;
 use crate::exit::{CliFailure, CsvUnsupported};
 use crate::output::format;
@@ -60,25 +58,25 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
         words => Some(TypedSubmission::new(words)?),
     };
     let verbosity = Verbosity::from_quiet(args.quiet);
-    let live = match args.engine.or(typed.as_ref().map(|typed| typed.engine)) {
-        Some(engine) => LiveQueue::open(engine)?,
-        None => LiveQueue::find()?,
+    let (engine, live) = match args.engine.or(typed.as_ref().map(|typed| typed.engine)) {
+        Some(engine) => (engine, engine.open()?),
+        None => FollowedEngine::find()?,
     };
     note_clocks(&live, verbosity);
     let requested = typed.map(|typed| typed.job(live.user())).transpose()?;
-    let dir = StateDir::find(args.state.as_deref(), live.engine())?;
+    let store = state_dir::find(args.state.as_deref(), engine)?;
     let lists_all = args.jobs.is_empty() && args.command.is_empty();
     let PresentKnowledge { follower, unstored } =
-        learn(&dir, &live, &args.jobs, lists_all, verbosity)?;
+        learn(&store, &live, &args.jobs, lists_all, verbosity)?;
     let now = follower.at().map_or(live.now(), |at| at.max(live.now()));
     if follower.hides_others() {
         verbosity.note("the site shows users their own jobs alone: nothing else is learned from");
     }
-    let limits = queue_limits(live.engine());
+    let limits = queue_limits(engine);
     let answers = match requested {
         Some(mut job) => {
             // HTCondor has no queues, and none is the default one.
-            if live.engine() != FollowedEngine::Htcondor {
+            if engine != FollowedEngine::Htcondor {
                 limits.complete(&mut job);
             }
             vec![explained(
@@ -89,7 +87,7 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
             )]
         }
         None => {
-            let keys = keys(&follower, &args.jobs, &live, verbosity)?;
+            let keys = keys(&follower, &args.jobs, (engine, live.user()), verbosity)?;
             let answers = follower.answers(&keys, now).into_iter();
             match keys.len() <= MAX_EXPLAINED {
                 true => answers
@@ -125,20 +123,20 @@ pub(crate) fn run(args: &EtaArgs) -> Result<(), CliFailure> {
 struct PresentKnowledge {
     follower: QueueFollower,
     /// The observation behind it, if that is not stored yet, with the writer that stores it.
-    unstored: Option<(StateWriter, QueueObservation)>,
+    unstored: Option<(FollowerWriter, QueueObservation)>,
 }
 
 /// Returns the knowledge of now. Without a follower it is learned from the queue and the records, and stored. The last look
 /// of a follower does, unless it lacks a named job or all jobs of a user are listed.
 fn learn(
-    dir: &StateDir,
+    store: &FollowerStore,
     live: &LiveQueue,
     named: &[String],
     lists_all: bool,
     verbosity: Verbosity,
 ) -> Result<PresentKnowledge, BesideError> {
-    let lock = dir.lock().ok().flatten();
-    let stored = stored_or_new(dir, verbosity)?;
+    let lock = store.lock().ok().flatten();
+    let stored = stored_or_new(store, verbosity)?;
     let is_fresh = |at: Instant| live.now().since(at) <= FRESH;
     let is_new = |name: &String| tasks(&stored.follower, name).is_empty();
     if lock.is_none()
@@ -154,12 +152,12 @@ fn learn(
     if stored.follower.at().is_none() {
         verbosity.note("first call: learning from the accounting, once");
     }
-    let writer = lock.map(|lock| StateWriter::new(dir, lock, &stored));
+    let writer = lock.map(|lock| FollowerWriter::new(lock, &stored));
     let writer = writer.transpose()?;
     let mut rounds = QueueRounds::new(stored.follower);
-    let round = rounds.look(live, verbosity)?;
+    let round = rounds.look(live, &mut |note| verbosity.note(note))?;
     Ok(PresentKnowledge {
-        follower: rounds.follower,
+        follower: rounds.into_follower(),
         unstored: writer.map(|writer| (writer, round.observation)),
     })
 }
@@ -168,11 +166,11 @@ fn learn(
 fn keys(
     follower: &QueueFollower,
     named: &[String],
-    live: &LiveQueue,
+    (engine, user): (FollowedEngine, &str),
     verbosity: Verbosity,
 ) -> Result<Vec<SeenJobKey>, BesideError> {
     if named.is_empty() {
-        return Ok(follower.open_jobs(Some(live.user())));
+        return Ok(follower.open_jobs(Some(user)));
     }
     let mut keys = Vec::new();
     for name in named {
@@ -180,7 +178,7 @@ fn keys(
         if tasks.is_empty() {
             return Err(BesideError::UnknownJob {
                 key: SeenJobKey(name.clone()),
-                engine: live.engine(),
+                engine,
             });
         }
         if tasks.len() > SHOWN_TASKS {

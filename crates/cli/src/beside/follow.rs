@@ -8,17 +8,18 @@ use std::time::Duration;
 use tollgate_beside::{QueueFollower, StatedQuantity};
 use tollgate_model::{Instant, Span};
 use tollgate_policy::PolicyRegistry;
+use tollgate_sites::{
+    AnswerPace, FollowerStore, FollowerStoreError, FollowerWriter, LiveQueue, QueueRound,
+    QueueRounds, StoredFollower,
+};
 
 use super::engine::FollowedEngine;
 use super::error::BesideError;
 use super::listen::{LiveView, parse_loopback};
 use super::metrics;
-use super::pace::Pace;
-use super::queue::LiveQueue;
 use super::record::RecordWriter;
-use super::round::{QueueRound, QueueRounds};
 use super::shadow::ShadowFollower;
-use super::state_dir::{StateDir, StateWriter, StoredFollower};
+use super::state_dir;
 use crate::args::OutputFormat;
 use crate::exit::CliFailure;
 use crate::output::format;
@@ -93,26 +94,28 @@ pub(super) fn run(
         [] => None,
         names => Some(ShadowPolicies::new(names, registry, OutputFormat::Table)?),
     };
-    let dir = StateDir::find(args.state.as_deref(), engine)?;
-    let lock = dir.lock()?;
-    let lock = lock.ok_or_else(|| BesideError::Locked(dir.path().to_owned()))?;
-    let stored = dir.read()?.unwrap_or_default();
-    let mut live = LiveQueue::open(engine)?;
+    let store = state_dir::find(args.state.as_deref(), engine)?;
+    let lock = store.lock()?;
+    let lock = lock.ok_or_else(|| BesideError::Locked(store.dir().to_owned()))?;
+    let stored = store.read()?.unwrap_or_default();
+    let mut live = engine.open()?;
     let shadow = shadow
-        .map(|policies| ShadowFollower::new(policies, args.record.as_deref(), &dir))
+        .map(|policies| ShadowFollower::new(policies, args.record.as_deref(), &store))
         .transpose()?;
     if args.listen.is_some() && live.settings().hides_jobs {
         return Err(BesideError::HidesJobs.into());
     }
-    let listen = args.listen.map(|address| LiveView::start(address, &live));
+    let listen = args
+        .listen
+        .map(|address| LiveView::start(address, engine, &live));
     let mut following = Following {
-        writer: StateWriter::new(&dir, lock, &stored)?,
+        writer: FollowerWriter::new(lock, &stored)?,
         record: None,
         metrics: args.metrics.clone(),
         shadow,
         view: listen.transpose()?,
         rounds: QueueRounds::new(stored.follower),
-        pace: Pace::new(args.every),
+        pace: AnswerPace::new(args.every),
         clocks_at: live.now(),
         is_down: false,
         hides_others: false,
@@ -120,11 +123,11 @@ pub(super) fn run(
         verbosity,
     };
     if let Some(below) = &args.record {
-        let record = RecordWriter::new(below, live.now(), &following.rounds.follower)?;
+        let record = RecordWriter::new(below, live.now(), following.rounds.follower())?;
         verbosity.note(format_args!("record: {}", record.dir().display()));
         following.record = Some(record);
     }
-    following.introduce(&live, &dir, args.every);
+    following.introduce(&live, &store, args.every);
     let mut n_queries = 0;
     loop {
         following.look(&mut live)?;
@@ -141,13 +144,13 @@ pub(super) fn run(
 
 /// A follower at work.
 struct Following {
-    writer: StateWriter,
+    writer: FollowerWriter,
     record: Option<RecordWriter>,
     metrics: Option<PathBuf>,
     shadow: Option<ShadowFollower>,
     view: Option<LiveView>,
     rounds: QueueRounds,
-    pace: Pace,
+    pace: AnswerPace,
     clocks_at: Instant,
     is_down: bool,
     hides_others: bool,
@@ -157,13 +160,13 @@ struct Following {
 }
 
 impl Following {
-    fn introduce(&self, live: &LiveQueue, dir: &StateDir, every: Duration) {
+    fn introduce(&self, live: &LiveQueue, store: &FollowerStore, every: Duration) {
         let cluster = &live.settings().cluster;
         self.verbosity.note(format_args!(
             "following `{cluster}`: one query every {} s, learned so far: {}, kept in {}",
             every.as_secs(),
-            pluralise(self.rounds.follower.n_waits() as usize, "wait"),
-            dir.path().display()
+            pluralise(self.rounds.follower().n_waits() as usize, "wait"),
+            store.dir().display()
         ));
         note_clocks(live, self.verbosity);
     }
@@ -178,9 +181,10 @@ impl Following {
             self.clocks_at = live.now();
             note_clocks(live, self.verbosity);
         }
-        match self.rounds.look(live, self.verbosity) {
+        let verbosity = self.verbosity;
+        match self.rounds.look(live, &mut |note| verbosity.note(note)) {
             Ok(round) => self.learn(&round, live),
-            Err(error @ (BesideError::Shell(_) | BesideError::NoAnswer { .. })) => {
+            Err(error) => {
                 self.pace.failed();
                 if !self.is_down {
                     self.verbosity.note(format_args!(
@@ -194,13 +198,12 @@ impl Following {
                 }
                 Ok(())
             }
-            Err(error) => Err(error),
         }
     }
 
     fn learn(&mut self, round: &QueueRound, live: &LiveQueue) -> Result<(), BesideError> {
         self.pace.answered(round.took);
-        let follower = &self.rounds.follower;
+        let follower = self.rounds.follower();
         self.writer.add(&round.observation, follower)?;
         if let Some(record) = &mut self.record {
             record.add(&round.observation, &round.statements)?;
@@ -216,7 +219,7 @@ impl Following {
         }
         if self.is_down {
             self.is_down = false;
-            let engine = live.engine().title();
+            let engine = live.kind().title();
             self.verbosity.note(format_args!("{engine} answers again"));
         }
         if follower.hides_others() && !self.hides_others {
@@ -229,13 +232,13 @@ impl Following {
     }
 
     fn note_drift(&mut self) {
-        let Some(at) = self.rounds.follower.at() else {
+        let Some(at) = self.rounds.follower().at() else {
             return;
         };
         let is_known = self
             .drift_at
             .is_some_and(|noted| at.since(noted) < DRIFT_EVERY);
-        let drifts = drift_lines(&self.rounds.follower);
+        let drifts = drift_lines(self.rounds.follower());
         if is_known || drifts.is_empty() {
             return;
         }
@@ -274,18 +277,18 @@ pub(super) fn note_clocks(live: &LiveQueue, verbosity: Verbosity) {
     };
     verbosity.note(format_args!(
         "the clock of {} is {by} {way} that of this host: all instants are in its time",
-        live.engine().title()
+        live.kind().title()
     ));
 }
 
 /// Answers without a follower start from what is stored, or from nothing if it is damaged.
 pub(super) fn stored_or_new(
-    dir: &StateDir,
+    store: &FollowerStore,
     verbosity: Verbosity,
-) -> Result<StoredFollower, BesideError> {
-    match dir.read() {
+) -> Result<StoredFollower, FollowerStoreError> {
+    match store.read() {
         Ok(stored) => Ok(stored.unwrap_or_default()),
-        Err(error @ (BesideError::Snapshot { .. } | BesideError::Line { .. })) => {
+        Err(error @ (FollowerStoreError::Snapshot { .. } | FollowerStoreError::Line { .. })) => {
             verbosity.note(format_args!("{error}: learned anew from the accounting"));
             Ok(StoredFollower::default())
         }

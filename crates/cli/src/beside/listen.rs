@@ -28,13 +28,13 @@ use tollgate_web::serve_loopback;
 
 use tollgate_beside::QueueFollower;
 use tollgate_model::Instant;
+use tollgate_sites::{LiveQueue, QueueRound};
 
 use self::view::{FollowerView, SeenJobs, SharedView};
+use super::engine::FollowedEngine;
 use super::error::BesideError;
 use super::eta::{Queues, queue_limits};
 use super::metrics;
-use super::queue::LiveQueue;
-use super::round::QueueRound;
 use crate::output::messages::Verbosity;
 
 /// Number of threads that answer requests.
@@ -42,6 +42,7 @@ const THREADS: usize = 2;
 
 /// The view of a follower, and the server that shows it until it is dropped.
 pub(super) struct LiveView {
+    engine: FollowedEngine,
     shared: SharedView,
     seen: SeenJobs,
     queues: Arc<Queues>,
@@ -56,7 +57,11 @@ impl LiveView {
     ///
     /// # Errors
     /// If the address cannot be used.
-    pub(super) fn start(address: SocketAddr, live: &LiveQueue) -> Result<Self, BesideError> {
+    pub(super) fn start(
+        address: SocketAddr,
+        engine: FollowedEngine,
+        live: &LiveQueue,
+    ) -> Result<Self, BesideError> {
         let failed = |error: io::Error| BesideError::Listen { address, error };
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -72,9 +77,10 @@ impl LiveView {
             paths::router(shared.clone(), bound),
         ));
         Ok(Self {
+            engine,
             shared,
             seen: SeenJobs::default(),
-            queues: Arc::new(queue_limits(live.engine())),
+            queues: Arc::new(queue_limits(engine)),
             address: bound,
             since: live.now(),
             is_announced: false,
@@ -93,7 +99,7 @@ impl LiveView {
         self.seen
             .observe(&round.observation, &round.statements, follower);
         self.shared.replace(FollowerView {
-            engine: live.engine(),
+            engine: self.engine,
             cluster: live.settings().cluster.clone(),
             queues: Arc::clone(&self.queues),
             follower: follower.clone(),

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tollgate_beside::{KeptTally, QueueFollower, StatedQuantity};
 use tollgate_forecast::wait::WAIT_LEVELS;
 use tollgate_host::replace_public;
+use tollgate_sites::LiveQueue;
 
 use super::error::{BesideError, file_error};
-use super::queue::LiveQueue;
 
 /// Number of the last outcomes that a part is taken from.
 const TALLIED: usize = 1_000;
@@ -32,7 +32,7 @@ pub(super) fn write(
 pub(super) fn of(live: &LiveQueue, follower: &QueueFollower, took: Duration) -> String {
     let labels = format!(
         "engine=\"{}\",cluster=\"{}\"",
-        live.engine().name(),
+        live.kind().name(),
         escaped(&live.settings().cluster)
     );
     text(follower, &labels, took)

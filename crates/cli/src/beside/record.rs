@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use tollgate_beside::{JobStatement, QueueFollower, QueueObservation, SeenJob};
 use tollgate_client::timestamp::format_iso;
 use tollgate_model::Instant;
+use tollgate_sites::{FollowerStoreError, parse_observations};
 
 use super::error::{BesideError, file_error};
-use super::state_dir::observations;
 
 /// The names of the files.
 const START: &str = "start";
@@ -42,7 +42,7 @@ impl RecordWriter {
         fs::create_dir_all(&dir).map_err(|error| file_error(&dir, error))?;
         let start = dir.join(START);
         let bytes = follower.to_bytes();
-        let bytes = bytes.map_err(|error| BesideError::Snapshot {
+        let bytes = bytes.map_err(|error| FollowerStoreError::Snapshot {
             path: start.clone(),
             error,
         })?;
@@ -104,9 +104,9 @@ pub(super) fn replay(
 ) -> Result<QueueFollower, BesideError> {
     let (path, start) = read(dir, START)?;
     let follower = QueueFollower::from_bytes(&start);
-    let mut follower = follower.map_err(|error| BesideError::Snapshot { path, error })?;
+    let mut follower = follower.map_err(|error| FollowerStoreError::Snapshot { path, error })?;
     let (path, lines) = read(dir, OBSERVATIONS)?;
-    for observation in observations(&lines, &path) {
+    for observation in parse_observations(&lines, &path) {
         let statements = follower.observe(&observation?);
         each(&statements).map_err(|error| file_error("standard output", error))?;
     }
@@ -124,7 +124,7 @@ pub(super) fn is_run(dir: &Path) -> bool {
 /// If the file cannot be read or is damaged.
 pub(super) fn for_each_job(dir: &Path, mut each: impl FnMut(SeenJob)) -> Result<(), BesideError> {
     let (path, lines) = read(dir, OBSERVATIONS)?;
-    for observation in observations(&lines, &path) {
+    for observation in parse_observations(&lines, &path) {
         observation?.jobs.into_iter().for_each(&mut each);
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -12,10 +12,10 @@ use tollgate_beside::QueueObservation;
 use tollgate_client::timestamp::format_iso;
 use tollgate_host::replace_public;
 use tollgate_model::{Instant, Span};
+use tollgate_sites::FollowerStore;
 
 use super::error::{BesideError, file_error};
 use super::jobs::{self, EndedJobs};
-use super::state_dir::StateDir;
 use crate::output::messages::Verbosity;
 use crate::simulate::replay::shadow::{SHADOW_JOBS, ShadowPolicies};
 
@@ -40,8 +40,8 @@ impl StoredShadow {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub(super) fn read(dir: &StateDir) -> Result<Option<Self>, BesideError> {
-        let path = dir.shadow_path();
+    pub(super) fn read(store: &FollowerStore) -> Result<Option<Self>, BesideError> {
+        let path = path_in(store);
         match fs::read(&path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -50,11 +50,17 @@ impl StoredShadow {
     }
 }
 
+/// Returns the file with the results beside what was learned.
+fn path_in(store: &FollowerStore) -> PathBuf {
+    store.dir().join("shadow")
+}
+
 /// The policies that a follower tries, in a thread of its own.
 pub(super) struct ShadowFollower {
     policies: Arc<ShadowPolicies>,
     jobs: EndedJobs,
-    dir: StateDir,
+    /// The file of the results.
+    path: PathBuf,
     /// The instant of the last replay.
     at: Option<Instant>,
     /// Number of jobs of the last replay.
@@ -70,7 +76,7 @@ impl ShadowFollower {
     pub(super) fn new(
         policies: ShadowPolicies,
         record: Option<&Path>,
-        dir: &StateDir,
+        store: &FollowerStore,
     ) -> Result<Self, BesideError> {
         let mut jobs = EndedJobs::default();
         if let Some(below) = record.filter(|below| below.is_dir()) {
@@ -83,7 +89,7 @@ impl ShadowFollower {
         Ok(Self {
             policies: Arc::new(policies),
             jobs,
-            dir: dir.clone(),
+            path: path_in(store),
             at: None,
             n_replayed: 0,
             replay: None,
@@ -107,7 +113,7 @@ impl ShadowFollower {
         self.at = Some(observation.at);
         self.n_replayed = self.jobs.len();
         let (policies, record) = (Arc::clone(&self.policies), self.jobs.trace());
-        let (path, at) = (self.dir.shadow_path(), format_iso(observation.at));
+        let (path, at) = (self.path.clone(), format_iso(observation.at));
         self.replay = Some(thread::spawn(move || {
             let results = policies.run(record).map_err(|error| error.to_string())?;
             let stored = StoredShadow {

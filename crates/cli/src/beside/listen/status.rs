@@ -19,7 +19,7 @@ pub(super) fn of(view: &FollowerView) -> ServiceStatus {
         clock_ahead_s: None,
         up_since_at: format_iso(view.since),
         // The scheduler decides, and no policy of tollgate.
-        policy: format!("{} of {}", view.engine.title(), view.cluster),
+        policy: format!("{} of {}", view.engine.kind().title(), view.cluster),
         market: WireWord::Known(ServiceMarket::None),
         nodes: count(capacity),
         idle_nodes: count(capacity.saturating_sub(in_use)),

@@ -8,10 +8,10 @@ use tollgate_beside::{
     JobStatement, QueueFollower, QueueObservation, SeenJob, SeenJobKey, SeenPhase,
 };
 use tollgate_model::{Instant, Span};
+use tollgate_sites::now;
 
 use crate::beside::engine::FollowedEngine;
 use crate::beside::eta::Queues;
-use crate::beside::queue::host_now;
 
 /// Number of ended jobs that are kept, the latest.
 const MAX_ENDED: usize = 1_000;
@@ -35,7 +35,7 @@ pub(super) struct FollowerView {
 impl FollowerView {
     /// Returns the present instant by the engine's clock. It is not before the look.
     pub(super) fn now(&self) -> Instant {
-        let now = host_now() + self.ahead;
+        let now = now() + self.ahead;
         self.follower.at().map_or(now, |at| at.max(now))
     }
 }

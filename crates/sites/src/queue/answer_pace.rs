@@ -1,4 +1,6 @@
-//! The pause between two looks at a queue.
+//! The pause between two looks at a queue that is followed: longer for an engine that answers slowly.
+//!
+//! The looks at the pilots of a site have another rule: [`QueueQueries`](crate::QueueQueries).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,15 +14,15 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// A pace that slows down with the engine.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub struct AnswerPace {
     every: Duration,
     took: VecDeque<Duration>,
     n_failed: u32,
 }
 
-impl Pace {
+impl AnswerPace {
     /// Creates a pace with a shortest pause.
-    pub(super) fn new(every: Duration) -> Self {
+    pub fn new(every: Duration) -> Self {
         Self {
             every,
             took: VecDeque::new(),
@@ -29,7 +31,7 @@ impl Pace {
     }
 
     /// Learns how long the engine needed for an answer.
-    pub(super) fn answered(&mut self, took: Duration) {
+    pub fn answered(&mut self, took: Duration) {
         self.n_failed = 0;
         if self.took.len() == REMEMBERED {
             self.took.pop_front();
@@ -38,13 +40,13 @@ impl Pace {
     }
 
     /// Learns that the engine did not answer.
-    pub(super) fn failed(&mut self) {
+    pub fn failed(&mut self) {
         self.n_failed = self.n_failed.saturating_add(1);
     }
 
     /// Returns the pause before the next question: the shortest one, longer for an engine that answers slowly, and twice
     /// as long after each failure.
-    pub(super) fn pause(&self) -> Duration {
+    pub fn pause(&self) -> Duration {
         let mut took: Vec<Duration> = self.took.iter().copied().collect();
         took.sort_unstable();
         let median = took.get(took.len() / 2).copied().unwrap_or_default();
@@ -62,7 +64,7 @@ mod tests {
 
     #[test]
     fn pause_grows_with_the_time_of_an_answer() {
-        let mut pace = Pace::new(15 * SECOND);
+        let mut pace = AnswerPace::new(15 * SECOND);
         pace.answered(SECOND / 50);
         assert_eq!(pace.pause(), 15 * SECOND);
         // One slow answer of three changes nothing.
@@ -75,7 +77,7 @@ mod tests {
 
     #[test]
     fn pause_doubles_with_each_failure() {
-        let mut pace = Pace::new(15 * SECOND);
+        let mut pace = AnswerPace::new(15 * SECOND);
         let pauses: Vec<u64> = (0..8)
             .map(|_| {
                 pace.failed();

@@ -7,9 +7,8 @@ use tollgate_beside::{
 };
 use tollgate_model::{Instant, Span};
 
-use super::error::BesideError;
-use super::queue::{LiveQueue, QueueLook};
-use crate::output::messages::Verbosity;
+use super::error::QueueError;
+use super::live_queue::{LiveQueue, QueueLook};
 
 /// The shortest time between two questions about the records, and the time after which a job without one is given up.
 const RECORDS_EVERY: Span = Span::from_secs(300);
@@ -19,8 +18,8 @@ const GAP: Span = Span::from_secs(240);
 const OVERLAP: Span = Span::from_secs(3_600);
 
 /// Looks at a queue again and again.
-pub(super) struct QueueRounds {
-    pub(super) follower: QueueFollower,
+pub struct QueueRounds {
+    follower: QueueFollower,
     changes: QueueChanges,
     records_at: Option<Instant>,
     /// The jobs that the records lack, with the instant of the first question about them.
@@ -28,11 +27,14 @@ pub(super) struct QueueRounds {
 }
 
 /// The outcome of one look.
-pub(super) struct QueueRound {
-    pub(super) observation: QueueObservation,
-    pub(super) statements: Vec<JobStatement>,
+#[derive(Clone, Debug)]
+pub struct QueueRound {
+    /// The jobs that have changed.
+    pub observation: QueueObservation,
+    /// The statements about jobs that were made from the observation.
+    pub statements: Vec<JobStatement>,
     /// The time that the engine needed to list its queue.
-    pub(super) took: std::time::Duration,
+    pub took: std::time::Duration,
 }
 
 /// The jobs that a look at the queue lacks.
@@ -48,7 +50,7 @@ struct LeftJobs {
 
 impl QueueRounds {
     /// Starts from what is known.
-    pub(super) fn new(follower: QueueFollower) -> Self {
+    pub fn new(follower: QueueFollower) -> Self {
         Self {
             follower,
             changes: QueueChanges::default(),
@@ -57,15 +59,26 @@ impl QueueRounds {
         }
     }
 
-    /// Looks at the queue, and at the records if jobs have left the queue unseen.
+    /// Returns what was learned.
+    pub fn follower(&self) -> &QueueFollower {
+        &self.follower
+    }
+
+    /// Returns what was learned, after the last look.
+    pub fn into_follower(self) -> QueueFollower {
+        self.follower
+    }
+
+    /// Looks at the queue, and at the records if jobs have left the queue unseen. The first look of a new follower learns
+    /// from the records of the last weeks. Notes for a user go to `note`.
     ///
     /// # Errors
-    /// If the engine does not answer.
-    pub(super) fn look(
+    /// If the engine does not answer. Nothing was learned then, and the next look makes up for it.
+    pub fn look(
         &mut self,
         live: &LiveQueue,
-        verbosity: Verbosity,
-    ) -> Result<QueueRound, BesideError> {
+        note: &mut dyn FnMut(&str),
+    ) -> Result<QueueRound, QueueError> {
         let mut view = live.view(&self.follower)?;
         // A clock that was set back does not let time run backwards.
         view.at = self.follower.at().map_or(view.at, |last| last.max(view.at));
@@ -73,7 +86,7 @@ impl QueueRounds {
             mut ended,
             gone,
             mut absent,
-        } = self.left(live, &view, verbosity)?;
+        } = self.left(live, &view, note)?;
         let found: BTreeSet<&SeenJobKey> = ended.iter().map(|job| &job.key).collect();
         absent.retain(|key| !found.contains(key) && !gone.contains(key));
         if view.sight == QueueSight::OwnJobs {
@@ -105,12 +118,12 @@ impl QueueRounds {
         &mut self,
         live: &LiveQueue,
         view: &QueueLook,
-        verbosity: Verbosity,
-    ) -> Result<LeftJobs, BesideError> {
+        note: &mut dyn FnMut(&str),
+    ) -> Result<LeftJobs, QueueError> {
         let Some(last) = self.follower.at() else {
             self.records_at = Some(view.at);
             return Ok(LeftJobs {
-                ended: live.history(verbosity)?,
+                ended: live.history(note)?,
                 ..LeftJobs::default()
             });
         };

@@ -1,17 +1,18 @@
 //! The queue of a live engine, and its records of ended jobs. Nothing is written to the engine.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use tollgate_batch::{EngineFault, QueueDialect, QueueJob, QueuePhase, QueueSettings};
+use tollgate_batch::{
+    EngineCommand, EngineFault, EngineKind, QueueDialect, QueueJob, QueuePhase, QueueSettings,
+};
 use tollgate_beside::{QueueFollower, QueueSight, SeenJob, SeenJobKey, SeenPhase};
 use tollgate_host::UserAccount;
 use tollgate_model::{Instant, Span};
-use tollgate_sites::EngineShell;
 
-use super::engine::FollowedEngine;
-use super::error::BesideError;
-use crate::output::messages::Verbosity;
+use super::error::QueueError;
+use crate::journal::now;
+use crate::shell::EngineShell;
 
 /// The maximum time of a question about the records: those of a long time take long.
 const RECORDS_LIMIT: Duration = Duration::from_secs(120);
@@ -29,12 +30,12 @@ const ASKED_SUBMISSIONS: usize = 200;
 const MAX_SUBMISSION_QUERIES: usize = 10;
 
 /// The queue of a live engine.
-pub(super) struct LiveQueue {
-    engine: FollowedEngine,
+pub struct LiveQueue {
+    kind: EngineKind,
     dialect: Box<dyn QueueDialect>,
     shell: EngineShell,
     settings: QueueSettings,
-    /// The name of this user.
+    /// The name of this user on the host of the commands.
     user: String,
     /// By how much the engine's clock is ahead of that of this host.
     ahead: Span,
@@ -51,38 +52,26 @@ pub(super) struct QueueLook {
 }
 
 impl LiveQueue {
-    /// Finds the engine of this host that answers, among those that are installed.
+    /// Asks an engine for its settings and its clock, by commands that run where the shell runs them.
     ///
     /// # Errors
-    /// If no engine that is known has its commands here, or none answers.
-    pub(super) fn find() -> Result<Self, BesideError> {
-        let mut first_error = None;
-        for engine in FollowedEngine::found() {
-            match Self::open(engine) {
-                Ok(live) => return Ok(live),
-                Err(error) => first_error = first_error.or(Some(error)),
-            }
-        }
-        Err(first_error.unwrap_or(BesideError::NoEngine))
-    }
-
-    /// Asks an engine for its settings and its clock.
-    ///
-    /// # Errors
-    /// If it does not answer.
-    pub(super) fn open(engine: FollowedEngine) -> Result<Self, BesideError> {
-        let dialect = engine.kind().queue_dialect().ok_or(BesideError::NoEngine)?;
-        let shell = EngineShell::new(None);
+    /// If its queue cannot be followed, or it does not answer.
+    pub fn open(kind: EngineKind, shell: EngineShell) -> Result<Self, QueueError> {
+        let dialect = kind.queue_dialect().ok_or(QueueError::NoDialect(kind))?;
         let settings = shell.run(&dialect.settings());
-        let settings = settings.map_err(|error| BesideError::NotHere { engine, error })?;
+        let settings = settings.map_err(|error| QueueError::NotHere { kind, error })?;
         let settings = dialect.parse_settings(&settings);
-        let settings = settings.map_err(|fault| BesideError::no_answer(engine, fault))?;
+        let settings = settings.map_err(|fault| QueueError::NoAnswer { kind, fault })?;
+        let user = match shell.is_remote() {
+            true => remote_name(&shell)?,
+            false => own_name(),
+        };
         let mut live = Self {
-            engine,
+            kind,
             dialect,
             shell,
             settings,
-            user: own_name(),
+            user,
             ahead: Span::ZERO,
         };
         live.compare_clocks();
@@ -90,36 +79,36 @@ impl LiveQueue {
     }
 
     /// Returns the engine.
-    pub(super) fn engine(&self) -> FollowedEngine {
-        self.engine
+    pub fn kind(&self) -> EngineKind {
+        self.kind
     }
 
     /// Returns the settings of the site.
-    pub(super) fn settings(&self) -> &QueueSettings {
+    pub fn settings(&self) -> &QueueSettings {
         &self.settings
     }
 
-    /// Returns the name of this user.
-    pub(super) fn user(&self) -> &str {
+    /// Returns the name of this user on the host of the commands.
+    pub fn user(&self) -> &str {
         &self.user
     }
 
     /// Returns by how much the engine's clock is ahead of that of this host; negative if it is behind.
-    pub(super) fn clock_error(&self) -> Span {
+    pub fn clock_error(&self) -> Span {
         self.ahead
     }
 
     /// Compares the engine's clock with that of this host. An engine that does not say its time has the time of this
     /// host.
-    pub(super) fn compare_clocks(&mut self) {
+    pub fn compare_clocks(&mut self) {
         let Some(command) = self.dialect.clock() else {
             return;
         };
-        let before = host_now();
+        let before = now();
         let Ok(answer) = self.shell.run(&command) else {
             return;
         };
-        let after = host_now();
+        let after = now();
         if let Some(theirs) = self.dialect.parse_clock(&answer) {
             let ahead = theirs.since(after).max(Span::ZERO);
             // The engine's time has whole seconds.
@@ -131,15 +120,15 @@ impl LiveQueue {
     }
 
     /// Returns the present instant by the engine's clock.
-    pub(super) fn now(&self) -> Instant {
-        host_now() + self.ahead
+    pub fn now(&self) -> Instant {
+        now() + self.ahead
     }
 
     /// Looks at the queue. A job whose submission cannot be known is left out.
     ///
     /// # Errors
     /// If the engine does not answer, or its answer is not understood.
-    pub(super) fn view(&self, follower: &QueueFollower) -> Result<QueueLook, BesideError> {
+    pub(super) fn view(&self, follower: &QueueFollower) -> Result<QueueLook, QueueError> {
         let at = self.now();
         let began = std::time::Instant::now();
         let answer = self.shell.run(&self.dialect.queue())?;
@@ -165,7 +154,7 @@ impl LiveQueue {
         &self,
         jobs: &mut [QueueJob],
         follower: &QueueFollower,
-    ) -> Result<(), BesideError> {
+    ) -> Result<(), QueueError> {
         let mut unknown = Vec::new();
         for job in jobs.iter_mut().filter(|job| job.submitted.is_none()) {
             job.submitted = follower.submission(&SeenJobKey(job.id.clone()));
@@ -190,8 +179,11 @@ impl LiveQueue {
         Ok(())
     }
 
-    fn no_answer(&self, fault: EngineFault) -> BesideError {
-        BesideError::no_answer(self.engine, fault)
+    fn no_answer(&self, fault: EngineFault) -> QueueError {
+        QueueError::NoAnswer {
+            kind: self.kind,
+            fault,
+        }
     }
 
     /// Returns the jobs that ended between two instants. None if the site keeps no records that users may read.
@@ -202,7 +194,7 @@ impl LiveQueue {
         &self,
         since: Instant,
         until: Instant,
-    ) -> Result<Option<Vec<SeenJob>>, BesideError> {
+    ) -> Result<Option<Vec<SeenJob>>, QueueError> {
         if !self.settings.keeps_records {
             return Ok(None);
         }
@@ -218,7 +210,7 @@ impl LiveQueue {
     ///
     /// # Errors
     /// If not even the first part can be had.
-    pub(super) fn history(&self, verbosity: Verbosity) -> Result<Vec<SeenJob>, BesideError> {
+    pub(super) fn history(&self, note: &mut dyn FnMut(&str)) -> Result<Vec<SeenJob>, QueueError> {
         let began = std::time::Instant::now();
         let mut until = self.now();
         let mut found: BTreeMap<SeenJobKey, SeenJob> = BTreeMap::new();
@@ -227,12 +219,12 @@ impl LiveQueue {
             let jobs = match self.records(since, until) {
                 Ok(Some(jobs)) => jobs,
                 Ok(None) => {
-                    verbosity.note("the site keeps no records of ended jobs: learning begins now");
+                    note("the site keeps no records of ended jobs: learning begins now");
                     break;
                 }
                 Err(error) if nth == 0 => return Err(error),
                 Err(error) => {
-                    verbosity.note(format_args!("older records are left out: {error}"));
+                    note(&format!("older records are left out: {error}"));
                     break;
                 }
             };
@@ -269,14 +261,23 @@ fn seen(job: QueueJob) -> Option<SeenJob> {
     })
 }
 
+/// Asks the host of the commands for the name of this user there.
+fn remote_name(shell: &EngineShell) -> Result<String, QueueError> {
+    let command = EngineCommand {
+        words: ["id", "-un"].map(str::to_owned).into(),
+        input: String::new(),
+    };
+    let answer = shell.run(&command)?;
+    let name = answer.output.trim();
+    match answer.is_success() && !name.is_empty() {
+        true => Ok(name.to_owned()),
+        false => Err(QueueError::UnknownUser(answer.errors.trim().to_owned())),
+    }
+}
+
+/// Returns the name of this user on this host, or the number of the user if there is no name.
 fn own_name() -> String {
     let uid = rustix::process::getuid().as_raw();
     let account = UserAccount::by_uid(uid).ok().flatten();
     account.map_or_else(|| uid.to_string(), |account| account.name)
-}
-
-pub(super) fn host_now() -> Instant {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let micros = since.map_or(0, |since| since.as_micros());
-    Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
 }
