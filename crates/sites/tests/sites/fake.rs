@@ -164,7 +164,18 @@ impl FakeEngine {
 
     /// Lets the stand-in keep records of jobs: these lines.
     pub(crate) fn set_records(&self, lines: &str) {
-        fs::write(self.engine().join("records"), lines).expect("a writable directory");
+        self.set_file("records", lines);
+    }
+
+    /// Writes a file from which a command of the stand-in answers.
+    pub(crate) fn set_file(&self, name: &str, text: &str) {
+        fs::write(self.engine().join(name), text).expect("a writable directory");
+    }
+
+    /// Returns a way to run the stand-in's commands, through its `ssh` if there is another host.
+    pub(crate) fn shell(&self, via: Option<String>) -> EngineShell {
+        let path = format!("{}:/usr/bin:/bin", self.engine().display());
+        EngineShell::new(via).with_path(path).with_limit(self.limit)
     }
 
     /// Opens the site, as a command does that starts now.
@@ -175,10 +186,7 @@ impl FakeEngine {
     pub(crate) fn site_with(&self, change: impl FnOnce(&mut SiteSettings)) -> SiteControl {
         let mut settings = SiteSettings::new("fake", EngineKind::Slurm, "0a1b", "tollgate");
         change(&mut settings);
-        let path = format!("{}:/usr/bin:/bin", self.engine().display());
-        let shell = EngineShell::new(settings.via.clone())
-            .with_path(path)
-            .with_limit(self.limit);
+        let shell = self.shell(settings.via.clone());
         let site = SiteControl::open(settings, &self.state_dir(), "tollgate");
         site.expect("a lock")
             .with_world(shell, || Instant::from_secs(NOW.get()))

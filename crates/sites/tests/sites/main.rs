@@ -4,5 +4,6 @@
 
 mod fake;
 mod following;
+mod queue;
 mod scaling;
 mod storm;
