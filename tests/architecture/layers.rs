@@ -36,7 +36,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("risk", &["model"], Pure),
     rule("gate", &["model", "policy"], Pure),
     rule("batch", &["model"], Pure),
-    rule("provisioning", &["model"], Pure),
+    rule("provisioning", &["model", "forecast", "beside"], Pure),
     rule("beside", &["model", "forecast"], Pure),
     rule("trace", &["model"], Edge),
     rule("workload", &["model", "trace"], Edge),

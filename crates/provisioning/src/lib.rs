@@ -15,6 +15,8 @@
 //! | `choice` | the shape whose pilots do the work soonest, for the fewest core-seconds |
 //! | `release` | the idle pilots that are to leave |
 //! | `waits` | how long pilots wait in the queue of a site |
+//! | `seen_waits` | the waits of the last jobs of a queue, of all its users |
+//! | `queue_outlook` | how long pilots wait by the jobs of all users: a forest of waits, or the last ones |
 //! | `hazard` | how often an engine ends pilots before their time |
 //! | `stagger` | time limits by which pilots do not end together |
 
@@ -25,7 +27,9 @@ mod expected;
 mod hazard;
 mod horizon;
 mod idle_limit;
+mod queue_outlook;
 mod release;
+mod seen_waits;
 mod shape;
 mod stagger;
 mod supply;
@@ -38,6 +42,8 @@ pub use demand::{DemandReason, NewPilot, SiteDemand, pilot_demand};
 pub use expected::PilotArrival;
 pub use hazard::PilotHazard;
 pub use idle_limit::IdleLimit;
+pub use queue_outlook::{PilotQuestions, QueueOutlook};
+pub use seen_waits::SeenWaits;
 pub use shape::PilotShape;
 pub use stagger::StaggeredTimes;
 pub use supply::{PendingPilot, PilotIdleness, RunningPilot, ShapeSupply, SiteSupply};

@@ -23,7 +23,13 @@ const EXPECTED_TAIL: f64 = 1.0;
 const CAUTIOUS_TAIL: f64 = 0.25;
 
 /// The number of the last pilots whose waits count.
-const N_LAST: usize = 50;
+pub(crate) const N_LAST: usize = 50;
+
+/// The part by which levels are equal but for rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The difference of the levels of two steps between stated bounds.
+const STEP: f64 = 0.025;
 
 /// The time for which a pilot was in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +69,25 @@ impl PilotWaits {
             n_waiting -= 1;
         }
         let longest = waits.last().map_or(Span::ZERO, |wait| wait.waited);
+        Self { steps, longest }
+    }
+
+    /// Returns the waits of a forecast: bounds at levels, both ascending. Between them the logarithm of 1 + seconds is linear;
+    /// below the first bound nothing is known, and beyond the last one the tail is that of few waits.
+    pub fn of_bounds(bounds: &[(f64, Span)]) -> Self {
+        let Some(&(highest, longest)) = bounds.last() else {
+            return Self::default();
+        };
+        let n_steps = (highest / STEP).round() as usize;
+        let mut steps: Vec<(Span, f64)> = Vec::new();
+        for level in (1..=n_steps).map(|step| highest * step as f64 / n_steps as f64) {
+            let wait = interpolated(bounds, level);
+            let beyond = (1.0 - level) * (1.0 - ROUNDING);
+            match steps.last_mut() {
+                Some(last) if last.0 >= wait => last.1 = beyond,
+                Some(_) | None => steps.push((wait, beyond)),
+            }
+        }
         Self { steps, longest }
     }
 
@@ -118,6 +143,20 @@ impl PilotWaits {
     fn tail_start(&self) -> Span {
         self.longest.max(SHORTEST)
     }
+}
+
+/// Returns the bound at a level.
+fn interpolated(bounds: &[(f64, Span)], level: f64) -> Span {
+    let above = bounds.iter().position(|(of, _)| *of >= level);
+    let above = above.unwrap_or(bounds.len() - 1);
+    let (high, late) = bounds[above];
+    let Some((low, soon)) = above.checked_sub(1).map(|below| bounds[below]) else {
+        return late;
+    };
+    let ln = |span: Span| span.as_secs_f64().ln_1p();
+    let part = ((level - low) / (high - low)).clamp(0.0, 1.0);
+    let wait = ln(soon) + part * (ln(late) - ln(soon));
+    Span::from_secs_f64(wait.exp_m1()).clamp(soon, late)
 }
 
 #[cfg(test)]
@@ -201,6 +240,48 @@ mod tests {
         // One that has waited longer than any is expected to wait as long again.
         let again = waits.rest(level(0.5), secs(900)).expect("pilots waited");
         assert!((again.as_secs_f64() - 900.0).abs() < 1.0, "{again}");
+    }
+
+    #[test]
+    fn bounds_of_a_forecast_are_kept_and_joined() {
+        let bounds = [
+            (0.1, secs(1)),
+            (0.5, secs(9)),
+            (0.9, secs(99)),
+            (0.95, secs(999)),
+        ];
+        let waits = PilotWaits::of_bounds(&bounds);
+        assert!(waits.has_starts());
+        for (part, bound) in bounds {
+            let found = waits.rest(level(part), Span::ZERO).expect("bounds");
+            assert!(
+                (found - bound).as_secs_f64().abs() < 1e-3,
+                "{part}: {found}"
+            );
+        }
+        // Half way between 1 + 9 and 1 + 99 s.
+        let between = waits.rest(level(0.7), Span::ZERO).expect("bounds");
+        assert!((between.as_secs_f64() - 30.6).abs() < 0.1, "{between}");
+        // Of those that wait for more than 9 s, four in five wait for at most 99 s.
+        let rest = waits.rest(level(0.799), secs(10)).expect("bounds");
+        assert!((rest.as_secs_f64() - 89.0).abs() < 1.0, "{rest}");
+        assert_eq!(
+            waits
+                .rest(level(0.975), Span::ZERO)
+                .map(|rest| (rest - secs(2 * 999)).as_secs_f64().abs() < 0.1),
+            Some(true)
+        );
+    }
+
+    #[test]
+    fn forecast_of_no_wait_expects_a_start_at_once() {
+        let at_once = [0.05, 0.5, 0.95].map(|level| (level, Span::ZERO));
+        let waits = PilotWaits::of_bounds(&at_once);
+        assert_eq!(
+            waits.cautious_rest(level(0.9), Span::ZERO),
+            Some(Span::ZERO)
+        );
+        assert!(waits.cautious_rest(level(0.99), Span::ZERO) > Some(secs(1000)));
     }
 
     proptest! {

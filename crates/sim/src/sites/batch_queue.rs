@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
+use tollgate_beside::{QueueObservation, QueueSight, SeenJob, SeenJobKey, SeenPhase};
 use tollgate_gate::{Effect, Gate, GateInput, InputAck, OnEviction, Simulation, WorkerId};
 use tollgate_model::{HostTerms, Instant, JobId, JobSpec, Market, Sla, Span, UserId};
 use tollgate_policies::builtin_registry;
@@ -12,7 +13,7 @@ use tollgate_provisioning::PilotShape;
 use super::config::{OtherJob, QueueConfig};
 
 /// The user of the pilots; the others are one user, because EASY does not ask.
-const OWN: UserId = UserId(0);
+pub(super) const OWN: UserId = UserId(0);
 const OTHERS: UserId = UserId(1);
 
 /// A change of a pilot, by its number at the site.
@@ -33,6 +34,10 @@ pub(super) struct BatchQueue {
     /// The pilots that wait or run, by job and by number.
     pilots: BTreeMap<JobId, u32>,
     jobs: BTreeMap<u32, JobId>,
+    /// The jobs that wait or run, as the batch system shows them.
+    shown: BTreeMap<JobId, SeenJob>,
+    /// Those that have changed since they were last looked at.
+    changed: BTreeMap<JobId, SeenJob>,
 }
 
 impl BatchQueue {
@@ -60,7 +65,26 @@ impl BatchQueue {
             run_times: BTreeMap::new(),
             pilots: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            changed: BTreeMap::new(),
         }
+    }
+
+    /// Returns what has changed since the last call, as a user of the batch system sees it.
+    pub(super) fn observe(&mut self, now: Instant) -> QueueObservation {
+        QueueObservation {
+            at: now,
+            sight: QueueSight::AllJobs,
+            jobs: std::mem::take(&mut self.changed).into_values().collect(),
+            gone: Vec::new(),
+            absent: Vec::new(),
+        }
+    }
+
+    /// Returns the name of a pilot's job. None if the queue does not have it.
+    pub(super) fn key(&self, pilot: u32) -> Option<SeenJobKey> {
+        let shown = self.shown.get(self.jobs.get(&pilot)?)?;
+        Some(shown.key.clone())
     }
 
     /// Returns the instant of the next arrival or end.
@@ -144,6 +168,9 @@ impl BatchQueue {
         match self.input(now, submitted) {
             Some(InputAck::Job(job)) => {
                 self.run_times.insert(job, runtime);
+                let seen = shown(job, user, (procs, limit), now);
+                self.changed.insert(job, seen.clone());
+                self.shown.insert(job, seen);
                 Some(job)
             }
             Some(InputAck::Done | InputAck::Nodes(_)) | None => None,
@@ -164,10 +191,25 @@ impl BatchQueue {
             };
             match effect {
                 Effect::Start { job, .. } => {
+                    if let Some(seen) = self.shown.get_mut(&job) {
+                        (seen.phase, seen.started) = (SeenPhase::Runs, Some(now));
+                        self.changed.insert(job, seen.clone());
+                    }
                     let pilot = self.pilots.get(&job);
                     changes.extend(pilot.map(|pilot| PilotChange::Started(*pilot)));
                 }
                 Effect::Closed { job, .. } => {
+                    if let Some(seen) = self.shown.remove(&job) {
+                        let (phase, ended) = (SeenPhase::Over, Some(now));
+                        self.changed.insert(
+                            job,
+                            SeenJob {
+                                phase,
+                                ended,
+                                ..seen
+                            },
+                        );
+                    }
                     if let Some(pilot) = self.pilots.remove(&job) {
                         self.jobs.remove(&pilot);
                         changes.push(PilotChange::Ended(pilot));
@@ -181,6 +223,23 @@ impl BatchQueue {
                 | Effect::Book { .. } => {}
             }
         }
+    }
+}
+
+/// Returns a job that has just been submitted, as the batch system shows it.
+fn shown(job: JobId, user: UserId, (procs, limit): (u32, Span), now: Instant) -> SeenJob {
+    SeenJob {
+        key: SeenJobKey(job.0.to_string()),
+        user: user.0.to_string(),
+        queue: String::new(),
+        procs,
+        limit: Some(limit),
+        submitted: now,
+        eligible: None,
+        started: None,
+        ended: None,
+        phase: SeenPhase::Waits,
+        reason: String::new(),
     }
 }
 
@@ -225,6 +284,7 @@ mod tests {
         let config = QueueConfig {
             procs: 4,
             others: vec![other(0, 3, 50), other(0, 4, 10)],
+            hides_jobs: false,
         };
         let mut queue = BatchQueue::new(&config);
         let mut now = Vec::new();
@@ -249,6 +309,7 @@ mod tests {
         let config = QueueConfig {
             procs: 2,
             others: vec![other(10, 2, 5)],
+            hides_jobs: false,
         };
         let mut queue = BatchQueue::new(&config);
         let mut now = Vec::new();

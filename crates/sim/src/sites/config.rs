@@ -32,6 +32,8 @@ pub struct QueueConfig {
     pub procs: u32,
     /// The jobs, in order of submission.
     pub others: Vec<OtherJob>,
+    /// Whether a user sees only their own jobs.
+    pub hides_jobs: bool,
 }
 
 /// A job of another user.
@@ -63,6 +65,10 @@ impl QueueConfig {
         });
         let mut others: Vec<OtherJob> = others.collect();
         others.sort_by_key(|job| job.submit);
-        Self { procs, others }
+        Self {
+            procs,
+            others,
+            hides_jobs: false,
+        }
     }
 }

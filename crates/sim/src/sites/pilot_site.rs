@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_beside::QueueFollower;
 use tollgate_model::{Instant, Probability, Span};
 use tollgate_provisioning::{
-    PendingPilot, PilotArrival, PilotHazard, PilotIdleness, PilotShape, PilotWait, PilotWaits,
-    RunningPilot, ShapeSupply, SiteDemand, SiteSupply,
+    PendingPilot, PilotArrival, PilotHazard, PilotIdleness, PilotQuestions, PilotShape, PilotWait,
+    PilotWaits, QueueOutlook, RunningPilot, SeenWaits, ShapeSupply, SiteDemand, SiteSupply,
 };
 
-use super::batch_queue::{BatchQueue, PilotChange};
+use super::batch_queue::{BatchQueue, OWN, PilotChange};
 use super::config::{QueueConfig, SitesConfig};
 use super::service::UserService;
 
@@ -36,6 +37,16 @@ pub(super) struct PilotSite {
     /// The waits of pilots that wait no more, the latest last.
     past: Vec<PilotWait>,
     surplus_since: Option<Instant>,
+    /// The jobs of all users. None if the batch system hides them.
+    watched: Option<WatchedQueue>,
+}
+
+/// What was learned of the jobs of all users.
+#[derive(Debug, Default)]
+struct WatchedQueue {
+    follower: QueueFollower,
+    seen: SeenWaits,
+    outlook: QueueOutlook,
 }
 
 /// A pilot that waits or runs.
@@ -85,6 +96,30 @@ impl PilotSite {
             n_submitted: 0,
             past: Vec::new(),
             surplus_since: None,
+            watched: (!queue.hides_jobs).then(WatchedQueue::default),
+        }
+    }
+
+    /// Looks at the jobs of all users.
+    pub(super) fn look(&mut self, now: Instant, shape: PilotShape) {
+        let observation = self.queue.observe(now);
+        let waiting = self
+            .pilots
+            .iter()
+            .filter(|(_, pilot)| pilot.started.is_none());
+        let pending = waiting
+            .filter_map(|(number, pilot)| Some((self.queue.key(*number)?, pilot.shape.cores)));
+        let questions = PilotQuestions {
+            user: OWN.0.to_string(),
+            queue: String::new(),
+            shapes: vec![shape],
+            pending: pending.collect(),
+        };
+        if let Some(watched) = &mut self.watched {
+            watched.follower.observe(&observation);
+            watched.seen.observe(&observation);
+            let learned = (&watched.follower, &watched.seen);
+            watched.outlook = QueueOutlook::new(learned.0, learned.1, &questions, now);
         }
     }
 
@@ -188,18 +223,19 @@ impl PilotSite {
         config: &SitesConfig,
         service: &UserService,
     ) -> SiteSupply {
-        let waits = self.waits(now);
+        let waits = self.waits(now, config.shape);
         let half = Span::from_micros(config.shape.time.as_micros() / 2);
         let lead = waits.rest(HANDED_OVER, Span::ZERO).unwrap_or(Span::ZERO);
         let pilots = || self.pilots.iter();
         let waiting = pilots().filter(|(_, pilot)| pilot.started.is_none());
         let mut pending: Vec<PendingPilot> = waiting
-            .map(|(number, pilot)| PendingPilot {
-                number: *number,
-                shape: pilot.shape,
-                starts_in: waits
-                    .rest(EXPECTED, now.since(pilot.submitted))
-                    .unwrap_or(Span::ZERO),
+            .map(|(number, pilot)| {
+                let (waits, age) = self.waits_of(now, *number, pilot);
+                PendingPilot {
+                    number: *number,
+                    shape: pilot.shape,
+                    starts_in: waits.rest(EXPECTED, age).unwrap_or(Span::ZERO),
+                }
             })
             .collect();
         pending.sort_by_key(|pilot| (pilot.starts_in, pilot.number));
@@ -240,14 +276,14 @@ impl PilotSite {
         (config, service): (&SitesConfig, &UserService),
         delay: Option<Span>,
     ) -> Vec<(Option<u32>, PilotArrival)> {
-        let waits = self.waits(now);
+        let waits = self.waits(now, config.shape);
         let waiting = self
             .pilots
             .iter()
             .filter(|(_, pilot)| pilot.started.is_none());
         let waiting = waiting.filter_map(|(number, pilot)| {
-            let waited = (&waits, now.since(pilot.submitted));
-            let name = number.to_string();
+            let (waits, age) = self.waits_of(now, *number, pilot);
+            let (name, waited) = (number.to_string(), (&waits, age));
             let arrival = PilotArrival::of_pending(name, pilot.shape, waited, Span::ZERO)?;
             Some((Some(*number), arrival))
         });
@@ -278,7 +314,7 @@ impl PilotSite {
         let since = self.surplus_since.filter(|_| surplus > 0);
         let since = since.or((surplus > 0).then_some(now));
         self.surplus_since = since;
-        if since.is_some_and(|since| is_full || now.since(since) >= self.hold(now)) {
+        if since.is_some_and(|since| is_full || now.since(since) >= self.hold(now, config.shape)) {
             for number in &demand.unneeded {
                 self.cancel(now, *number);
             }
@@ -293,13 +329,35 @@ impl PilotSite {
     }
 
     /// Returns the time for which pilots that are too many keep their places.
-    fn hold(&self, now: Instant) -> Span {
-        let wait = self.waits(now).rest(EXPECTED, Span::ZERO);
+    fn hold(&self, now: Instant, shape: PilotShape) -> Span {
+        let wait = self.waits(now, shape).rest(EXPECTED, Span::ZERO);
         let hold = wait.unwrap_or(SHORTEST_HOLD);
         hold.clamp(SHORTEST_HOLD, LONGEST_HOLD)
     }
 
-    fn waits(&self, now: Instant) -> PilotWaits {
+    /// Returns the waits of pilots that are submitted now.
+    fn waits(&self, now: Instant, shape: PilotShape) -> PilotWaits {
+        let watched = self.watched.as_ref();
+        let outlook = watched.and_then(|watched| watched.outlook.of_new(shape));
+        outlook.cloned().unwrap_or_else(|| self.own_waits(now))
+    }
+
+    /// Returns the waits of pilots like one that waits, and the part of them that it has waited.
+    fn waits_of(&self, now: Instant, number: u32, pilot: &SitePilot) -> (PilotWaits, Span) {
+        let age = now.since(pilot.submitted);
+        let key = self.queue.key(number);
+        let watched = self.watched.as_ref().zip(key);
+        let outlook = watched
+            .as_ref()
+            .and_then(|(watched, key)| watched.outlook.of_pending(key));
+        match outlook {
+            Some((waits, age)) => (waits.clone(), age),
+            None => (self.waits(now, pilot.shape), age),
+        }
+    }
+
+    /// Returns the waits of the pilots of the site.
+    fn own_waits(&self, now: Instant) -> PilotWaits {
         let waiting = self.ages(now).map(|waited| PilotWait {
             waited,
             has_started: false,

@@ -199,6 +199,9 @@ impl<'a> SitesSim<'a> {
             }
             (PilotPolicy::Fixed { .. }, Some(_) | None) => {}
             (PilotPolicy::Acquire { acquisition, idle }, _) => {
+                for site in &mut self.sites {
+                    site.look(now, config.shape);
+                }
                 let work = self.service.pending_work(now);
                 let sites = self.sites.iter();
                 let supplies: Vec<_> = sites

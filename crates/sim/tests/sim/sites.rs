@@ -59,6 +59,7 @@ fn one_site(busy: &[(u32, i64)], tasks: Vec<PilotTask>) -> SitesConfig {
         queues: vec![QueueConfig {
             procs: 8,
             others: others.collect(),
+            hides_jobs: false,
         }],
         shape: PilotShape {
             cores: 2,
