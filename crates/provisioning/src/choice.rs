@@ -74,8 +74,7 @@ impl ShapeChoice {
         room: u32,
     ) -> Option<Self> {
         let supply = &site.shapes[kind];
-        let starts_in = supply.delay();
-        let capacity = site.capacity(supply.shape, starts_in);
+        let capacity = site.capacity(supply.shape, supply.delay());
         let pilots = horizons.need(capacity).min(room);
         if pilots == 0 {
             return None;
@@ -89,7 +88,7 @@ impl ShapeChoice {
             shape: supply.shape,
             time,
             pilots,
-            starts_in,
+            starts_in: supply.delay(),
             done_in: capacity.delay + longest.max(Span::from_secs_f64(share)),
             candidates: 1,
             in_time: horizons.done_in_time(capacity, pilots),

@@ -168,7 +168,8 @@ impl fmt::Display for DemandReason {
 /// First the pilots that run take what they can, then those that wait where they are. New ones at the sites
 /// follow in the order of their expected wait, the shortest first; ties by their order in `sites`. A site without
 /// any wait so far counts as one without delay. A pilot takes work from its expected start on, so that work which is due
-/// before is for others. A pilot that waits is wanted no more if neither the work nor the site's base needs it, at
+/// before is for others. For work that no pilot is expected to do in time, each site asks as if it was the only one and its pilots came at once: a
+/// place in a queue costs nothing, and some come sooner than expected. A pilot that waits is wanted no more if neither the work nor the site's base needs it, at
 /// the site with the longest wait first. The last one stays while a task waits that it could run. If all pilots that run
 /// end before another one would start, one is wanted in their place while tasks wait. Idle pilots are released by the rule of
 /// [`SiteSupply::released`].
@@ -183,7 +184,11 @@ pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> V
         drafts[at].keep_pending(&mut horizons);
     }
     for &at in &order {
-        drafts[at].add_new(&mut horizons, work);
+        drafts[at].add_new(&sites[at], &mut horizons, work);
+    }
+    for &at in &order {
+        drafts[at].add_hopeful(horizons.clone(), work);
+        drafts[at].drop_unused(work);
     }
     if leaves_no_cores(&drafts, work, now) {
         let mut open = order.into_iter();
@@ -276,24 +281,24 @@ impl<'a> SiteDraft<'a> {
         (self.kept, self.unneeded) = site.pending.iter().partition(|pilot| takes_work(pilot));
     }
 
-    /// Adds pilots for the rest of the work, shape after shape.
-    fn add_new(&mut self, horizons: &mut WorkHorizons, work: &PendingWork) {
+    /// Adds pilots for the rest of the work, shape after shape, with the waits of `site`.
+    fn add_new(&mut self, site: &SiteSupply, horizons: &mut WorkHorizons, work: &PendingWork) {
         loop {
-            let room = self.site.pending_limit() as usize;
+            let room = site.pending_limit() as usize;
             let room = room.saturating_sub(self.kept.len() + self.new.len());
             let room = u32::try_from(room).unwrap_or(u32::MAX);
-            let Some(choice) = ShapeChoice::best(self.site, (work, horizons), room) else {
+            let Some(choice) = ShapeChoice::best(site, (work, horizons), room) else {
                 break;
             };
             let kind = choice.kind;
-            let supply = &self.site.shapes[kind];
-            let capacity = self.site.capacity(supply.shape, supply.delay());
+            let supply = &site.shapes[kind];
+            let capacity = site.capacity(supply.shape, supply.delay());
             let (count, beyond) = horizons.take(capacity, room);
-            self.missing = beyond;
+            self.missing = self.missing.max(beyond);
             if count == 0 {
                 break;
             }
-            let times = StaggeredTimes::new(choice.time, self.site.least_time(work, supply));
+            let times = StaggeredTimes::new(choice.time, site.least_time(work, supply));
             self.new.extend((0..count).map(|at| NewPilot {
                 kind,
                 shape: PilotShape {
@@ -303,7 +308,24 @@ impl<'a> SiteDraft<'a> {
             }));
             self.choice = Some(choice);
         }
-        self.drop_unused(work);
+    }
+
+    /// Keeps and adds pilots for work that no pilot is expected to do in time.
+    fn add_hopeful(&mut self, mut left: WorkHorizons, work: &PendingWork) {
+        let at_once = self.site.at_once();
+        let asked = self.kept.iter().map(|pilot| pilot.shape);
+        for shape in asked.chain(self.new.iter().map(|pilot| pilot.shape)) {
+            left.take(at_once.capacity(shape, Span::ZERO), 1);
+        }
+        for pilot in std::mem::take(&mut self.unneeded) {
+            let room = at_once.pending_limit().saturating_sub(self.n_pending());
+            let capacity = at_once.capacity(pilot.shape, Span::ZERO);
+            match left.take(capacity, room.min(1)).0 > 0 {
+                true => self.kept.push(pilot),
+                false => self.unneeded.push(pilot),
+            }
+        }
+        self.add_new(&at_once, &mut left, work);
     }
 
     /// Drops the last pilots as long as the others have cores for all tasks that can run at once: in a queue, no new

@@ -17,7 +17,7 @@ const ROUNDING: f64 = 1e-3;
 pub(crate) struct PilotCapacity {
     /// The number of cores of each.
     pub(crate) cores: u32,
-    /// The time until they start.
+    /// The time until they run tasks.
     pub(crate) delay: Span,
     /// The time in which each can run tasks.
     pub(crate) usable: Span,
@@ -51,7 +51,7 @@ impl WorkHorizons {
     /// Returns the horizons of the waiting work, with what the cores that are there leave of it. A deadline that no
     /// pilot outlives, or that a task cannot meet any more, makes no horizon.
     pub(crate) fn new(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Self {
-        let longest = sites.iter().map(SiteSupply::usable).max();
+        let longest = sites.iter().map(SiteSupply::latest_use).max();
         let longest = longest.unwrap_or(Span::ZERO);
         let due = |group: &TaskGroup| {
             let within = group.deadline?.since(now);

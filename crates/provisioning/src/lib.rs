@@ -17,6 +17,7 @@
 //! | `waits` | how long pilots wait in the queue of a site |
 //! | `seen_waits` | the waits of the last jobs of a queue, of all its users |
 //! | `queue_outlook` | how long pilots wait by the jobs of all users: a forest of waits, or the last ones |
+//! | `hold` | for how long places in a queue are held, and how early the next one is asked for |
 //! | `hazard` | how often an engine ends pilots before their time |
 //! | `stagger` | time limits by which pilots do not end together |
 
@@ -25,6 +26,7 @@ mod choice;
 mod demand;
 mod expected;
 mod hazard;
+mod hold;
 mod horizon;
 mod idle_limit;
 mod queue_outlook;

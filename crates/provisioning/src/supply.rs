@@ -46,7 +46,7 @@ pub struct PendingPilot {
 pub struct ShapeSupply {
     /// The size, and the longest time.
     pub shape: PilotShape,
-    /// The time for which a pilot that is submitted now is expected to wait. None if no pilot has waited yet.
+    /// The time for which a pilot that is submitted now is expected to wait. None if nothing is known of the queue.
     pub expected_wait: Option<Span>,
 }
 
@@ -101,8 +101,27 @@ impl SiteSupply {
         usable.max().unwrap_or(Span::ZERO)
     }
 
-    /// Returns the shortest time for which a pilot that is submitted now is expected to wait. None if no pilot has
-    /// waited yet.
+    /// Returns the site as if its new pilots came at once.
+    pub(crate) fn at_once(&self) -> Self {
+        let shapes = self.shapes.iter().map(|kind| ShapeSupply {
+            expected_wait: None,
+            ..*kind
+        });
+        Self {
+            shapes: shapes.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the time within which a pilot that waits, or is submitted now, is expected to have run its tasks.
+    pub(crate) fn latest_use(&self) -> Span {
+        let new = self.shapes.iter().map(ShapeSupply::delay);
+        let delays = self.pending.iter().map(|pilot| pilot.starts_in).chain(new);
+        delays.max().unwrap_or(Span::ZERO) + self.joining + self.usable()
+    }
+
+    /// Returns the shortest time for which a pilot that is submitted now is expected to wait. None if nothing is
+    /// known of its queue.
     pub fn expected_wait(&self) -> Option<Span> {
         let waits = self.shapes.iter().map(|kind| kind.expected_wait);
         waits.min().flatten()

@@ -8,6 +8,9 @@
 
 use tollgate_model::{Probability, Span};
 
+/// The probability with which a pilot starts by its expected start.
+const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
+
 /// The least wait for which tails are extrapolated: an idle queue starts pilots in seconds.
 const SHORTEST: Span = Span::from_secs(10);
 
@@ -94,6 +97,12 @@ impl PilotWaits {
     /// Returns whether a pilot of the site has started.
     pub fn has_starts(&self) -> bool {
         !self.steps.is_empty()
+    }
+
+    /// Returns the time after which a pilot that has waited for `age` is expected to start: one in two does by then. None if
+    /// nothing is known.
+    pub fn expected_rest(&self, age: Span) -> Option<Span> {
+        self.rest(EXPECTED, age)
     }
 
     /// Returns the time that a pilot which has waited for `age` still waits, at most with probability `level`. None if no

@@ -236,8 +236,14 @@ fn pilots_take_work_from_their_expected_start_on() {
     let work = waiting(&[due(tasks(10, 1, 60), 240)]);
     check(&work, &[slow(0)], &[3]);
     check(&work, &[slow(120)], &[5]);
-    // None would come in time, and the work is still to be done.
-    check(&work, &[slow(200)], &[1]);
+    // None is expected in time. Each site asks as if its pilots came at once.
+    check(&work, &[slow(200)], &[3]);
+    check(&work, &[slow(200), slow(300)], &[3, 3]);
+    check(
+        &work,
+        &[with_waiting(slow(200), &[200, 200]), slow(120)],
+        &[1, 5],
+    );
     // One that waits already comes sooner than a new one.
     check(&work, &[with_waiting(slow(120), &[0])], &[4]);
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tollgate_gate::{OnEviction, WorkerId};
 use tollgate_model::{
     AttemptEvent, AttemptId, AttemptOutcome, AttemptReport, AttemptStatus, Instant, Market,
-    Otherwise, Probability, Span, normal,
+    Otherwise, Span, normal,
 };
 use tollgate_provisioning::{
     PendingPilot, PendingWork, PilotArrival, PilotHazard, PilotShape, PilotWait, PilotWaits,
@@ -28,7 +28,6 @@ const SHAPE: PilotShape = PilotShape {
     cores: CORES,
     time: TIME,
 };
-const HALF: Probability = Probability::new(0.5).expect("a probability");
 /// The time between two rounds of the keeper.
 const ROUND: Span = Span::from_secs(15);
 /// The time that a pilot needs to join.
@@ -236,13 +235,13 @@ impl PilotLab {
             PendingPilot {
                 number,
                 shape: pilot.shape(),
-                starts_in: waits.rest(HALF, age).unwrap_or(Span::ZERO),
+                starts_in: waits.expected_rest(age).unwrap_or(Span::ZERO),
             }
         });
         SiteSupply {
             shapes: vec![ShapeSupply {
                 shape: SHAPE,
-                expected_wait: waits.rest(HALF, Span::ZERO),
+                expected_wait: waits.expected_rest(Span::ZERO),
             }],
             at_most: AT_MOST,
             queue_at_most: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_beside::QueueFollower;
-use tollgate_model::{Instant, Probability, Span};
+use tollgate_model::{Instant, Span};
 use tollgate_provisioning::{
     PendingPilot, PilotArrival, PilotHazard, PilotIdleness, PilotQuestions, PilotShape, PilotWait,
     PilotWaits, QueueOutlook, RunningPilot, SeenWaits, ShapeSupply, SiteDemand, SiteSupply,
@@ -12,16 +12,6 @@ use tollgate_provisioning::{
 use super::batch_queue::{BatchQueue, OWN, PilotChange};
 use super::config::{QueueConfig, SitesConfig};
 use super::service::UserService;
-
-/// The probability with which a pilot starts by its expected start, as in the keeper of sites.
-const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
-
-/// The probability with which the successor of a pilot starts before that pilot ends, as in the keeper of sites.
-const HANDED_OVER: Probability = Probability::new(0.9).expect("a probability");
-
-/// The shortest and the longest time for which pilots that are too many keep their places, as in the keeper of sites.
-const SHORTEST_HOLD: Span = Span::from_secs(120);
-const LONGEST_HOLD: Span = Span::from_secs(3600);
 
 /// The part of its time that a pilot may be without any task, as of a site by default.
 const IDLE_PART: f64 = 0.1;
@@ -224,8 +214,7 @@ impl PilotSite {
         service: &UserService,
     ) -> SiteSupply {
         let waits = self.waits(now, config.shape);
-        let half = Span::from_micros(config.shape.time.as_micros() / 2);
-        let lead = waits.rest(HANDED_OVER, Span::ZERO).unwrap_or(Span::ZERO);
+        let lead = waits.lead(Span::ZERO, config.shape.time);
         let pilots = || self.pilots.iter();
         let waiting = pilots().filter(|(_, pilot)| pilot.started.is_none());
         let mut pending: Vec<PendingPilot> = waiting
@@ -234,7 +223,7 @@ impl PilotSite {
                 PendingPilot {
                     number: *number,
                     shape: pilot.shape,
-                    starts_in: waits.rest(EXPECTED, age).unwrap_or(Span::ZERO),
+                    starts_in: waits.expected_rest(age).unwrap_or(Span::ZERO),
                 }
             })
             .collect();
@@ -251,7 +240,7 @@ impl PilotSite {
         SiteSupply {
             shapes: vec![ShapeSupply {
                 shape: config.shape,
-                expected_wait: waits.rest(EXPECTED, Span::ZERO),
+                expected_wait: waits.expected_rest(Span::ZERO),
             }],
             at_most: config.at_most,
             queue_at_most: None,
@@ -259,7 +248,7 @@ impl PilotSite {
             running: running.collect(),
             n_running: self.running().count() as u32,
             n_leaving: 0,
-            lead: lead.min(half),
+            lead,
             pending,
             hazard: PilotHazard::default(),
             idle_part: IDLE_PART,
@@ -314,7 +303,8 @@ impl PilotSite {
         let since = self.surplus_since.filter(|_| surplus > 0);
         let since = since.or((surplus > 0).then_some(now));
         self.surplus_since = since;
-        if since.is_some_and(|since| is_full || now.since(since) >= self.hold(now, config.shape)) {
+        let hold = self.waits(now, config.shape).hold();
+        if since.is_some_and(|since| is_full || now.since(since) >= hold) {
             for number in &demand.unneeded {
                 self.cancel(now, *number);
             }
@@ -326,13 +316,6 @@ impl PilotSite {
             let new = demand.new.get(at as usize).or(demand.new.last());
             self.submit(now, new.map_or(config.shape, |new| new.shape));
         }
-    }
-
-    /// Returns the time for which pilots that are too many keep their places.
-    fn hold(&self, now: Instant, shape: PilotShape) -> Span {
-        let wait = self.waits(now, shape).rest(EXPECTED, Span::ZERO);
-        let hold = wait.unwrap_or(SHORTEST_HOLD);
-        hold.clamp(SHORTEST_HOLD, LONGEST_HOLD)
     }
 
     /// Returns the waits of pilots that are submitted now.

@@ -196,14 +196,19 @@ fn every_policy_finishes_the_tasks_and_repeats_itself() {
 
 #[test]
 fn promises_are_kept_as_often_as_stated() {
-    for name in ["work", "exponential"] {
-        let outcomes: Vec<SitesOutcome> = (1..=15)
-            .map(|seed| run_sites(&generated(seed), &policy(name, IDLE)))
-            .collect();
+    for (name, hides_jobs) in [("work", false), ("work", true), ("exponential", false)] {
+        let run = |seed| {
+            let mut config = generated(seed);
+            for queue in &mut config.queues {
+                queue.hides_jobs = hides_jobs;
+            }
+            run_sites(&config, &policy(name, IDLE))
+        };
+        let outcomes: Vec<SitesOutcome> = (1..=15).map(run).collect();
         let kept: usize = outcomes.iter().map(|outcome| outcome.kept).sum();
         let expected: f64 = outcomes.iter().map(|outcome| outcome.expected_kept).sum();
         let promised: usize = outcomes.iter().map(|outcome| outcome.promised).sum();
-        println!("{name}: kept {kept} of {promised}, expected {expected}");
+        println!("{name}, hidden {hides_jobs}: kept {kept} of {promised}, expected {expected}");
         // The tasks of a burst wait for the same pilots, and their promises break together. The size of a burst is geometric
         // with mean 6, so the variance is larger by the mean of its square over its mean.
         let of_burst = 2.0 * BURST - 1.0;

@@ -1,7 +1,7 @@
 //! A site whose number of pilots follows the work that waits.
 
 use tollgate_batch::{EngineFault, RetryAdvice};
-use tollgate_model::{Instant, Probability, Span};
+use tollgate_model::{Instant, Span};
 use tollgate_provisioning::{
     NewPilot, PendingPilot, PilotShape, PilotWaits, RunningPilot, ShapeSupply, SiteDemand,
     SiteSupply, StaggeredTimes,
@@ -19,17 +19,6 @@ use crate::shape_setting::ShapeSetting;
 
 /// The time after its start in which a pilot is expected to join the service. Later it leaves by itself.
 pub(super) const JOINING: Span = Span::from_secs(60);
-
-/// The probability with which a pilot starts by its expected start.
-const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
-
-/// The probability with which the successor of a pilot starts before that pilot ends.
-const HANDED_OVER: Probability = Probability::new(0.9).expect("a probability");
-
-/// The shortest and the longest time for which more pilots wait than are wanted before some are cancelled. Between them it
-/// is the expected wait: a place in the queue is kept for as long as it takes to get another.
-const SHORTEST_HOLD: Span = Span::from_secs(120);
-const LONGEST_HOLD: Span = Span::from_secs(3600);
 
 /// The time after which a pilot that was released and has not left is released again.
 const RELEASED_AGAIN: Span = Span::from_secs(60);
@@ -174,7 +163,7 @@ impl SiteControl {
                 PendingPilot {
                     number: pilot.number,
                     shape: pilot.shape(settings),
-                    starts_in: waits.rest(EXPECTED, pilot.age(now)).unwrap_or(Span::ZERO),
+                    starts_in: waits.expected_rest(pilot.age(now)).unwrap_or(Span::ZERO),
                 }
             })
             .collect();
@@ -182,14 +171,12 @@ impl SiteControl {
         let kinds = settings.kinds().into_iter().enumerate();
         let shapes = kinds.map(|(at, form)| ShapeSupply {
             shape: form.shape,
-            expected_wait: (self.state)
+            expected_wait: self
+                .state
                 .waits_of_kind(self.kind_of(at), now)
-                .rest(EXPECTED, Span::ZERO),
+                .expected_rest(Span::ZERO),
         });
-        // A successor that comes early costs some idle time, and one that comes late leaves tasks without cores.
-        let half = Span::from_micros(settings.time().as_micros() / 2);
-        let lead = waits.rest(HANDED_OVER, Span::ZERO).unwrap_or(Span::ZERO);
-        let lead = (lead + self.state.joining()).min(half);
+        let lead = waits.lead(self.state.joining(), settings.time());
         let leaves_by = now + lead;
         let leaving = pilots().filter(|pilot| {
             let ends_at = pilot.ends_within(settings.time());
@@ -296,9 +283,7 @@ impl SiteControl {
 
     /// Returns whether pilots that are too many keep their places in the queue for now.
     fn is_held(&self) -> bool {
-        let wait = self.waits().rest(EXPECTED, Span::ZERO);
-        let hold = wait.unwrap_or(SHORTEST_HOLD);
-        let hold = hold.clamp(SHORTEST_HOLD, LONGEST_HOLD);
+        let hold = self.waits().hold();
         let since = self.record().surplus_since;
         since.is_none_or(|since| !has_passed(hold, since, (self.clock)()))
     }
