@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tollgate_beside::{QueueFollower, RequestedJob, SeenJobKey, StatedLevels};
 use tollgate_forecast::wait::WAIT_LEVELS;
 use tollgate_model::{Instant, Span};
@@ -10,12 +11,12 @@ use crate::seen_waits::SeenWaits;
 use crate::shape::PilotShape;
 use crate::waits::PilotWaits;
 
-/// What is asked about a queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The pilots of a site that are asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PilotQuestions {
     /// The user of the pilots, as the queue names it.
     pub user: String,
-    /// The queue. Empty if the batch system has none, or it is not known.
+    /// The queue that the pilots name. Empty if they name none.
     pub queue: String,
     /// The shapes of pilots that may be submitted.
     pub shapes: Vec<PilotShape>,
@@ -27,8 +28,10 @@ pub struct PilotQuestions {
 ///
 /// They are those that a follower states, with a forest of waits, as soon as it has learned enough. Before that they are an
 /// estimate from the last jobs that are as wide, and found the queue as busy.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueueOutlook {
+    /// The number of waits that a forest has learned. None before it states any.
+    forest: Option<u64>,
     shapes: Vec<(PilotShape, PilotWaits)>,
     pending: BTreeMap<SeenJobKey, (PilotWaits, Span)>,
 }
@@ -41,7 +44,7 @@ impl QueueOutlook {
         questions: &PilotQuestions,
         now: Instant,
     ) -> Self {
-        let queue = questions.queue.as_str();
+        let queue = questions.queue(seen);
         let shapes = questions.shapes.iter().map(|&shape| {
             let request = RequestedJob {
                 user: questions.user.clone(),
@@ -50,42 +53,64 @@ impl QueueOutlook {
                 limit: Some(shape.time),
             };
             let stated = || follower.quote(&request, now).stated;
-            let waits = stated_waits(follower, stated, now);
-            let seen =
-                || PilotWaits::new(seen.of_queue(queue, shape.cores, (now, now)).into_iter());
-            (shape, waits.unwrap_or_else(seen))
+            let waits = stated_waits(follower, stated, now).unwrap_or_else(|| {
+                PilotWaits::new(seen.of_queue(queue, shape.cores, (now, now)).into_iter())
+            });
+            (shape, waits)
         });
         let pending = questions.pending.iter().filter_map(|(key, cores)| {
             let queued = seen.queued_at(key)?;
             let stated = || follower.answer(key, now)?.stated;
-            let waits = stated_waits(follower, stated, now).map(|rest| (rest, Span::ZERO));
-            let seen = || {
+            let rest = stated_waits(follower, stated, now).map(|rest| (rest, Span::ZERO));
+            let waits = rest.unwrap_or_else(|| {
                 let others = seen.of_queue(queue, *cores, (queued, now));
-                (
-                    PilotWaits::new(others.into_iter()),
-                    now.since(queued).max(Span::ZERO),
-                )
-            };
-            Some((key.clone(), waits.unwrap_or_else(seen)))
+                let age = now.since(queued).max(Span::ZERO);
+                (PilotWaits::new(others.into_iter()), age)
+            });
+            Some((key.clone(), waits))
         });
         Self {
+            forest: (!follower.is_guessing()).then(|| follower.n_waits()),
             pending: pending.collect(),
             shapes: shapes.collect(),
         }
     }
 
-    /// Returns how long a pilot of this shape waits that is submitted now. None if it was not asked about.
+    /// Returns the number of waits that the forest has learned which states the waits. None if they are those of the last jobs.
+    pub const fn forest(&self) -> Option<u64> {
+        self.forest
+    }
+
+    /// Returns how long a pilot of this shape waits that is submitted now: that of another one with as many cores if the time is
+    /// another. None if nothing is known of such jobs, or it was not asked about.
     pub fn of_new(&self, shape: PilotShape) -> Option<&PilotWaits> {
-        let mut shapes = self.shapes.iter();
-        let found = shapes.find(|(known, _)| *known == shape);
-        found.map(|(_, waits)| waits)
+        let same = self.shapes.iter().find(|(known, _)| *known == shape);
+        let as_wide = || {
+            self.shapes
+                .iter()
+                .find(|(known, _)| known.cores == shape.cores)
+        };
+        let (_, waits) = same.or_else(as_wide)?;
+        waits.has_starts().then_some(waits)
     }
 
     /// Returns the waits of jobs like a pilot that waits, and the part of them that it has waited. None if the queue did not have
-    /// it, or it was not asked about.
+    /// it, nothing is known of such jobs, or it was not asked about.
     pub fn of_pending(&self, key: &SeenJobKey) -> Option<(&PilotWaits, Span)> {
         let (waits, age) = self.pending.get(key)?;
-        Some((waits, *age))
+        waits.has_starts().then_some((waits, *age))
+    }
+}
+
+impl PilotQuestions {
+    /// Returns the queue of the pilots: the one that they name, or in which one waits, or the only one. Empty if it is not known.
+    fn queue<'a>(&'a self, seen: &'a SeenWaits) -> &'a str {
+        if !self.queue.is_empty() {
+            return &self.queue;
+        }
+        let mut pending = self.pending.iter();
+        let own = pending.find_map(|(key, _)| seen.queue_of(key));
+        own.or_else(|| seen.only_queue()).unwrap_or_default()
     }
 }
 
@@ -102,4 +127,112 @@ fn stated_waits(
     let bounds = starts_by.map(|bound| bound.since(now).max(Span::ZERO));
     let bounds: Vec<(f64, Span)> = WAIT_LEVELS.into_iter().zip(bounds).collect();
     Some(PilotWaits::of_bounds(&bounds))
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_beside::{QueueObservation, QueueSight, SeenJob, SeenPhase};
+
+    use super::*;
+
+    const NOW: Instant = Instant::from_secs(1_000_000);
+
+    const SHAPE: PilotShape = PilotShape {
+        cores: 2,
+        time: Span::from_secs(600),
+    };
+
+    /// Returns `n` jobs that waited for a minute each, and one that has waited for 20 s.
+    fn queue(n: i64) -> QueueObservation {
+        let job = |number: i64| {
+            let submitted = NOW - Span::from_secs(100 * (number + 2));
+            let started = submitted + Span::from_secs(60);
+            SeenJob {
+                key: SeenJobKey(number.to_string()),
+                user: "bert".to_owned(),
+                queue: "main".to_owned(),
+                procs: 2,
+                limit: Some(Span::from_secs(600)),
+                submitted,
+                eligible: None,
+                started: Some(started),
+                ended: Some(started + Span::from_secs(100)),
+                phase: SeenPhase::Over,
+                reason: String::new(),
+            }
+        };
+        let waits = SeenJob {
+            submitted: NOW - Span::from_secs(20),
+            started: None,
+            ended: None,
+            phase: SeenPhase::Waits,
+            ..job(n)
+        };
+        QueueObservation {
+            at: NOW,
+            sight: QueueSight::AllJobs,
+            jobs: (0..n).map(job).chain([waits]).collect(),
+            gone: Vec::new(),
+            absent: Vec::new(),
+        }
+    }
+
+    fn outlook(n: i64) -> QueueOutlook {
+        let (mut follower, mut seen) = (QueueFollower::default(), SeenWaits::default());
+        follower.observe(&queue(n));
+        seen.observe(&queue(n));
+        let questions = PilotQuestions {
+            user: "anna".to_owned(),
+            shapes: vec![SHAPE],
+            pending: vec![(SeenJobKey(n.to_string()), 2)],
+            ..PilotQuestions::default()
+        };
+        QueueOutlook::new(&follower, &seen, &questions, NOW)
+    }
+
+    fn median(waits: Option<&PilotWaits>, age: Span) -> f64 {
+        let rest = waits.and_then(|waits| waits.expected_rest(age));
+        rest.expect("known waits").as_secs_f64()
+    }
+
+    #[test]
+    fn last_jobs_speak_until_a_forest_does() {
+        for (n, forest) in [(20, None), (400, Some(400))] {
+            let outlook = outlook(n);
+            assert_eq!(outlook.forest(), forest);
+            let new = median(outlook.of_new(SHAPE), Span::ZERO);
+            assert!((55.0..70.0).contains(&new), "{n}: {new}");
+            let key = SeenJobKey(n.to_string());
+            let (waits, age) = outlook.of_pending(&key).expect("a pilot that waits");
+            let rest = median(Some(waits), age);
+            assert!((30.0..70.0).contains(&rest), "{n}: {rest}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_known_of_an_empty_queue_and_of_other_pilots() {
+        let outlook_of_none = outlook(0);
+        assert_eq!(outlook_of_none.of_new(SHAPE), None);
+        assert_eq!(
+            outlook_of_none.of_pending(&SeenJobKey("0".to_owned())),
+            None
+        );
+        let known = outlook(20);
+        assert_eq!(known.of_new(PilotShape { cores: 3, ..SHAPE }), None);
+        assert_eq!(known.of_pending(&SeenJobKey("999".to_owned())), None);
+    }
+
+    #[test]
+    fn queue_is_that_of_the_pilots_or_the_only_one() {
+        let mut seen = SeenWaits::default();
+        seen.observe(&queue(2));
+        let unnamed = PilotQuestions::default();
+        assert_eq!(unnamed.queue(&seen), "main");
+        let named = PilotQuestions {
+            queue: "short".to_owned(),
+            ..PilotQuestions::default()
+        };
+        assert_eq!(named.queue(&seen), "short");
+        assert_eq!(unnamed.queue(&SeenWaits::default()), "");
+    }
 }

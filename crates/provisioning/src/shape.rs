@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::Span;
 
 /// The time of a pilot that no job can use: a worker begins to leave at most 10 s before its end.
 pub(crate) const ENDING: Span = Span::from_secs(10);
 
 /// The number of cores and the time limit of a pilot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PilotShape {
     /// The number of cores; at least 1.
     pub cores: u32,

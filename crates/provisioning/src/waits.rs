@@ -6,6 +6,7 @@
 //! known wait the tail is a power law. What is expected of a pilot that has waited so long is to wait as long again.
 //! Promises count with a heavier tail: a queue that let pilots in at once may fill for hours.
 
+use serde::{Deserialize, Serialize};
 use tollgate_model::{Probability, Span};
 
 /// The probability with which a pilot starts by its expected start.
@@ -44,7 +45,7 @@ pub struct PilotWait {
 }
 
 /// The waits of the pilots of a site.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PilotWaits {
     /// The waits of pilots that started, ascending, with the part of pilots that wait longer.
     steps: Vec<(Span, f64)>,

@@ -16,6 +16,7 @@ use tollgate_provisioning::{PilotHazard, PilotWaits};
 use crate::core_speed::CoreSpeed;
 use crate::error::SiteError;
 use crate::keep::KeepRecord;
+use crate::outlook::SiteOutlook;
 use crate::pace::QueueQueries;
 use crate::pilot::PilotRecord;
 use crate::shape_setting::ShapeSetting;
@@ -48,7 +49,7 @@ pub struct SiteJournal {
 }
 
 /// The pilots of a site, and the number that is wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteState {
     /// The wanted number of pilots.
     #[serde(rename = "wanted")]
@@ -73,6 +74,9 @@ pub struct SiteState {
         skip_serializing_if = "Option::is_none"
     )]
     pub speed: Option<CoreSpeed>,
+    /// The last outlook on the queue by the jobs of all users. None if these were never looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<SiteOutlook>,
     /// The last decision of `tollgate site keep`. None without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<KeepRecord>,
@@ -91,12 +95,6 @@ impl SiteState {
     /// Returns the pilot with a number.
     pub(crate) fn pilot(&mut self, number: u32) -> Option<&mut PilotRecord> {
         self.pilots.iter_mut().find(|pilot| pilot.number == number)
-    }
-
-    /// Returns how long pilots of the site wait, as of `now`.
-    pub fn pilot_waits(&self, now: Instant) -> PilotWaits {
-        let latest_first = self.pilots.iter().rev();
-        PilotWaits::new(latest_first.filter_map(|pilot| pilot.wait(now)))
     }
 
     /// Returns how long pilots of one kind wait, as of `now`. While they are few, the latest ones of other kinds count, too.

@@ -11,6 +11,7 @@ use crate::error::SiteError;
 use crate::journal::now;
 use crate::pilot_counts::PilotCounts;
 use crate::plan::ScalePlan;
+use crate::queue::QueueWatch;
 use crate::settings::SiteSettings;
 use crate::work::{PilotService, PilotWork, for_sites};
 use tollgate_provisioning::{AcquisitionPolicy, SiteDemand, SiteSupply};
@@ -58,6 +59,10 @@ pub struct KeeperReport {
     pub error: Option<String>,
 }
 
+/// The watches of the queues of sites, by the names of the sites.
+#[derive(Debug, Default)]
+struct SiteWatches(BTreeMap<String, (SiteSettings, QueueWatch)>);
+
 /// The reasons and the error of the last round.
 #[derive(Debug, Default)]
 struct KeeperMemory {
@@ -79,10 +84,14 @@ impl<S: PilotService> SiteKeeper<'_, S> {
         report: &mut dyn FnMut(&KeeperReport) -> io::Result<()>,
     ) -> io::Result<Infallible> {
         let mut memory = KeeperMemory::default();
+        let mut watches = SiteWatches::default();
         loop {
             let mut decisions = Vec::new();
             let sites = sites().map_err(S::Error::from);
-            let done = sites.and_then(|sites| self.round(&sites, &mut decisions));
+            let done = sites.and_then(|sites| {
+                watches.follow(&sites, self.state_dir);
+                self.round(&sites, &watches, &mut decisions)
+            });
             let error = done.map_or_else(|error| error.to_string(), |()| String::new());
             report(&memory.report(decisions, error))?;
             thread::sleep(pause);
@@ -90,13 +99,23 @@ impl<S: PilotService> SiteKeeper<'_, S> {
     }
 
     /// Decides once about all sites, two at a time. Adds the decisions in the order of the sites, and continues at
-    /// the other sites after an error.
+    /// the other sites after an error. Queues are not followed: pilots are expected as a keeper that runs expects them, if there
+    /// is one, else by how long pilots waited.
     ///
     /// # Errors
     /// The first error: the service does not answer, or a site cannot be used.
-    pub fn round(
+    pub fn once(
         &self,
         sites: &[SiteSettings],
+        decisions: &mut Vec<KeeperDecision>,
+    ) -> Result<(), S::Error> {
+        self.round(sites, &SiteWatches::default(), decisions)
+    }
+
+    fn round(
+        &self,
+        sites: &[SiteSettings],
+        watches: &SiteWatches,
         decisions: &mut Vec<KeeperDecision>,
     ) -> Result<(), S::Error> {
         let work = match self.service.work(sites) {
@@ -109,7 +128,7 @@ impl<S: PilotService> SiteKeeper<'_, S> {
                 return Err(failure);
             }
         };
-        let looked = for_sites(sites, |settings| self.look(settings, &work));
+        let looked = for_sites(sites, |settings| self.look(settings, watches, &work));
         let mut first_error = None;
         let mut supplies: Vec<(&SiteSettings, SiteSupply)> = Vec::new();
         for (settings, supply) in sites.iter().zip(looked) {
@@ -176,12 +195,22 @@ impl<S: PilotService> SiteKeeper<'_, S> {
     }
 
     /// Asks the engine of a site, unless the site is paused, and returns what the site has.
-    fn look(&self, settings: &SiteSettings, work: &S::Work) -> Result<SiteSupply, SiteError> {
+    fn look(
+        &self,
+        settings: &SiteSettings,
+        watches: &SiteWatches,
+        work: &S::Work,
+    ) -> Result<SiteSupply, SiteError> {
         let mut site = self.open(settings)?;
         let worker_of = |name: &str| work.worker(name);
         if !site.is_paused() {
             site.look(&worker_of)?;
             self.service.report_moved_ends(work, &site);
+            if let Some((_, watch)) = watches.0.get(&settings.name) {
+                let names = BTreeSet::from([settings.name.as_str()]);
+                let has_work = !work.pending_work(&names, now()).waiting.is_empty();
+                site.consult(watch, has_work)?;
+            }
         }
         Ok(self.with_base(settings, site.supply(&worker_of)))
     }
@@ -225,6 +254,19 @@ impl KeeperDecision {
 
     const fn changes_pilots(&self) -> bool {
         self.submitted + self.cancelled > 0
+    }
+}
+
+impl SiteWatches {
+    /// Watches the queues of these sites, and no others. The engine `local` has no queue.
+    fn follow(&mut self, sites: &[SiteSettings], state_dir: &Path) {
+        self.0.retain(|_, (settings, _)| sites.contains(settings));
+        for site in sites {
+            if site.engine.queue_dialect().is_some() && !self.0.contains_key(&site.name) {
+                let watch = QueueWatch::of_site(site, state_dir);
+                self.0.insert(site.name.clone(), (site.clone(), watch));
+            }
+        }
     }
 }
 

@@ -18,6 +18,7 @@
 //! | [`ending`](end_pilots) | the end of a site's pilots |
 //! | [`pace`](QueueQueries) | when the queue is looked at |
 //! | [`queue`](LiveQueue) | the queue of a site with the jobs of all users, followed |
+//! | [`outlook`](SiteOutlook) | how long pilots wait, by the jobs of all users or by their own |
 //! | [`usage`](SiteUsage), [`pilot_use`](PilotUse) | what the pilots of a site have used, and each of them |
 //! | [`plan`](ScalePlan) | from the wanted number to submissions and cancellations |
 //! | [`journal`](SiteJournal) | the pilots of a site on disk, and its log |
@@ -43,6 +44,7 @@ mod keep;
 mod keeper;
 pub mod local_queue;
 mod node_size;
+mod outlook;
 mod pace;
 mod pilot;
 mod pilot_counts;
@@ -68,6 +70,7 @@ pub use journal::{LogEntry, SiteJournal, SiteState, now, replace_file};
 pub use keep::{KeepLock, KeepRecord, LearnedLimit};
 pub use keeper::{KeeperDecision, KeeperReport, SiteKeeper, decide, describe_changes};
 pub use node_size::NodeSize;
+pub use outlook::SiteOutlook;
 pub use pace::QueueQueries;
 pub use pilot::{PilotPhase, PilotRecord};
 pub use pilot_counts::PilotCounts;
@@ -76,7 +79,8 @@ pub use plan::ScalePlan;
 pub use probe::{ProbeFinding, ProbeOutcome, SiteProbe};
 pub use queue::{
     AnswerPace, FollowerLock, FollowerStore, FollowerStoreError, FollowerWriter, LiveQueue,
-    QueueError, QueueRound, QueueRounds, StoredFollower, parse_observations,
+    QueueError, QueueFinding, QueueRound, QueueRounds, QueueWatch, StoredFollower,
+    parse_observations,
 };
 pub use script::{EXECUTION_NODE_ARG, PilotScript};
 pub use service_address::{PilotBody, PilotToken, ServiceAddress, TokenIssuer};

@@ -6,6 +6,7 @@
 //! | [`rounds`](QueueRounds) | one look at the queue, and the records of jobs that left the queue unseen |
 //! | [`answer_pace`](AnswerPace) | the pause before the next look |
 //! | [`follower_store`](FollowerStore) | the knowledge of a follower on disk |
+//! | [`watch`](QueueWatch) | the queue of a site followed for its pilots, in a thread of its own |
 //! | [`error`](QueueError) | the errors of an engine, and [those of files](FollowerStoreError) |
 
 mod answer_pace;
@@ -13,6 +14,7 @@ mod error;
 mod follower_store;
 mod live_queue;
 mod rounds;
+mod watch;
 
 pub use answer_pace::AnswerPace;
 pub use error::{FollowerStoreError, QueueError};
@@ -21,3 +23,4 @@ pub use follower_store::{
 };
 pub use live_queue::LiveQueue;
 pub use rounds::{QueueRound, QueueRounds};
+pub use watch::{QueueFinding, QueueWatch};

@@ -36,7 +36,7 @@ pub(super) struct PilotSite {
 struct WatchedQueue {
     follower: QueueFollower,
     seen: SeenWaits,
-    outlook: QueueOutlook,
+    outlook: Option<QueueOutlook>,
 }
 
 /// A pilot that waits or runs.
@@ -109,7 +109,7 @@ impl PilotSite {
             watched.follower.observe(&observation);
             watched.seen.observe(&observation);
             let learned = (&watched.follower, &watched.seen);
-            watched.outlook = QueueOutlook::new(learned.0, learned.1, &questions, now);
+            watched.outlook = Some(QueueOutlook::new(learned.0, learned.1, &questions, now));
         }
     }
 
@@ -321,7 +321,7 @@ impl PilotSite {
     /// Returns the waits of pilots that are submitted now.
     fn waits(&self, now: Instant, shape: PilotShape) -> PilotWaits {
         let watched = self.watched.as_ref();
-        let outlook = watched.and_then(|watched| watched.outlook.of_new(shape));
+        let outlook = watched.and_then(|watched| watched.outlook.as_ref()?.of_new(shape));
         outlook.cloned().unwrap_or_else(|| self.own_waits(now))
     }
 
@@ -332,7 +332,7 @@ impl PilotSite {
         let watched = self.watched.as_ref().zip(key);
         let outlook = watched
             .as_ref()
-            .and_then(|(watched, key)| watched.outlook.of_pending(key));
+            .and_then(|(watched, key)| watched.outlook.as_ref()?.of_pending(key));
         match outlook {
             Some((waits, age)) => (waits.clone(), age),
             None => (self.waits(now, pilot.shape), age),

@@ -1,11 +1,15 @@
 //! The pilots that are expected at a site, as promises count on them.
 
+use tollgate_beside::SeenJobKey;
 use tollgate_model::{Instant, Span};
-use tollgate_provisioning::{PilotArrival, PilotHazard, PilotShape};
+use tollgate_provisioning::{PilotArrival, PilotHazard, PilotQuestions, PilotShape};
 
 use super::SiteControl;
 use super::follow::{JOINING, PilotWorkers, worker_name};
+use crate::error::SiteError;
+use crate::outlook::{SiteOutlook, queue_key};
 use crate::pilot::{PilotPhase, PilotRecord};
+use crate::queue::QueueWatch;
 
 /// The least time within which a pilot that starts is counted on to join.
 const LEAST_JOINING: Span = Span::from_secs(5);
@@ -29,7 +33,7 @@ impl SiteControl {
             let delay = delay + self.joining();
             let places = self.supply(worker_of).potential_shapes(self.room());
             let potential = places.filter_map(|at| {
-                let waits = self.state.waits_of_kind(self.kind_of(at), now);
+                let waits = self.waits_of_new(at);
                 PilotArrival::of_potential(shapes[at].shape, &waits, (delay, &expected))
             });
             let potential: Vec<PilotArrival> = potential.collect();
@@ -51,9 +55,8 @@ impl SiteControl {
         }
         let shape = pilot.shape(&self.settings);
         if pilot.is_pending() {
-            let waits = self.state.waits_of_kind(pilot.kind, now);
-            let waited = (&waits, pilot.age(now));
-            return PilotArrival::of_pending(worker, shape, waited, self.joining());
+            let (waits, age) = self.state.waits_of_pending(pilot, &self.settings, now);
+            return PilotArrival::of_pending(worker, shape, (&waits, age), self.joining());
         }
         let ran = now.since(pilot.started_at?).max(Span::ZERO);
         let rest = PilotShape {
@@ -61,6 +64,43 @@ impl SiteControl {
             ..shape
         };
         (ran < JOINING).then(|| PilotArrival::of_started(worker, rest, self.joining()))?
+    }
+
+    /// Asks the watch of the queue about the pilots of the site, and takes on what it has found. It looks often while pilots are
+    /// awaited, or work waits.
+    ///
+    /// # Errors
+    /// An error if a file of the site cannot be used.
+    pub fn consult(&mut self, watch: &QueueWatch, has_work: bool) -> Result<(), SiteError> {
+        let pilots = self.state.pilots.iter().filter(|pilot| pilot.is_pending());
+        let pending = pilots.filter_map(|pilot| {
+            let key = queue_key(self.settings.engine, pilot.id?);
+            Some((key, pilot.shape(&self.settings).cores))
+        });
+        let pending: Vec<(SeenJobKey, u32)> = pending.collect();
+        let is_urgent = has_work || !pending.is_empty();
+        let found = watch.ask(
+            PilotQuestions {
+                user: String::new(),
+                queue: self.settings.arguments()?.queue.unwrap_or_default(),
+                shapes: self
+                    .settings
+                    .kinds()
+                    .iter()
+                    .map(|form| form.shape)
+                    .collect(),
+                pending,
+            },
+            is_urgent,
+        );
+        for note in found.notes {
+            self.journal.log(note)?;
+        }
+        self.state.outlook = found.outlook.map(|(outlook, age)| SiteOutlook {
+            at: (self.clock)() - age,
+            outlook,
+        });
+        self.journal.save(&mut self.state)
     }
 
     /// Returns the names of the workers of the pilots that run and have joined.

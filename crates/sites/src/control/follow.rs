@@ -154,16 +154,16 @@ impl SiteControl {
     pub fn supply(&self, worker_of: &PilotWorkers<'_>) -> SiteSupply {
         let (now, settings) = ((self.clock)(), &self.settings);
         let counts = self.counts();
-        let waits = self.waits();
+        let waits = self.waits_of_new(0);
         let pilots = || self.state.pilots.iter().filter(|pilot| pilot.counts());
         let waiting = pilots().filter(|pilot| pilot.is_pending());
         let mut pending: Vec<PendingPilot> = waiting
             .map(|pilot| {
-                let waits = self.state.waits_of_kind(pilot.kind, now);
+                let (waits, age) = self.state.waits_of_pending(pilot, settings, now);
                 PendingPilot {
                     number: pilot.number,
                     shape: pilot.shape(settings),
-                    starts_in: waits.expected_rest(pilot.age(now)).unwrap_or(Span::ZERO),
+                    starts_in: waits.expected_rest(age).unwrap_or(Span::ZERO),
                 }
             })
             .collect();
@@ -171,10 +171,7 @@ impl SiteControl {
         let kinds = settings.kinds().into_iter().enumerate();
         let shapes = kinds.map(|(at, form)| ShapeSupply {
             shape: form.shape,
-            expected_wait: self
-                .state
-                .waits_of_kind(self.kind_of(at), now)
-                .expected_rest(Span::ZERO),
+            expected_wait: self.waits_of_new(at).expected_rest(Span::ZERO),
         });
         let lead = waits.lead(self.state.joining(), settings.time());
         let leaves_by = now + lead;
@@ -276,14 +273,16 @@ impl SiteControl {
         plan.with_room(self.room())
     }
 
-    /// Returns how long the pilots of the site wait.
-    fn waits(&self) -> PilotWaits {
-        self.state.pilot_waits((self.clock)())
+    /// Returns how long a pilot waits that is submitted now, of the shape at a place.
+    pub(super) fn waits_of_new(&self, at: usize) -> PilotWaits {
+        let shape = self.settings.kinds()[at].shape;
+        let form = (self.kind_of(at), shape);
+        self.state.waits_of_new(form, (self.clock)())
     }
 
     /// Returns whether pilots that are too many keep their places in the queue for now.
     fn is_held(&self) -> bool {
-        let hold = self.waits().hold();
+        let hold = self.waits_of_new(0).hold();
         let since = self.record().surplus_since;
         since.is_none_or(|since| !has_passed(hold, since, (self.clock)()))
     }

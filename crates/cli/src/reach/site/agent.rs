@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use tollgate_agents::{AgentDirectory, AgentError, PilotKind, PilotQueue, QueueView};
 use tollgate_model::{Instant, Span};
 use tollgate_sites::{
-    PilotService, PilotWork, RemainingPilots, SITES_FILE, ScaleOutcome, SiteControl, SiteError,
-    SiteSettings, SitesFile, end_pilots, state_dir,
+    PilotService, PilotWork, QueueWatch, RemainingPilots, SITES_FILE, ScaleOutcome, SiteControl,
+    SiteError, SiteSettings, SitesFile, end_pilots, state_dir,
 };
 
 use super::opened;
@@ -43,6 +43,7 @@ struct SiteQueue {
     state: PathBuf,
     program: String,
     service: JoinedService,
+    watch: Option<QueueWatch>,
 }
 
 /// `tollgate site agent`.
@@ -57,7 +58,9 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), CliFailure> {
     let (state, program) = (state_dir()?, opened::program()?);
     let speed = SiteControl::open(settings.clone(), &state, &program)?.core_speed();
     let kind = PilotKind::new(&settings, speed);
+    let watched = settings.engine.queue_dialect().is_some();
     let queue = SiteQueue {
+        watch: watched.then(|| QueueWatch::of_site(&settings, &state)),
         settings,
         state,
         program,
@@ -90,6 +93,9 @@ impl SiteQueue {
         let outcome = self.service.with_tokens(site, |site, service, tokens| {
             site.hold(target, worker_of, service, tokens)
         })?;
+        if let Some(watch) = &self.watch {
+            site.consult(watch, false)?;
+        }
         if let Some(work) = &work {
             self.service.report_moved_ends(work, site);
             self.service.expect_pilots(work, site);

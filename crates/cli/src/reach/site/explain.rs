@@ -44,6 +44,12 @@ pub(crate) struct SiteExplanation {
     /// Time within which a pilot that is submitted now starts with a probability of one half; none if none has waited yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_wait_s: Option<f64>,
+    /// Number of waits of jobs of all users from which a forest states the waits of pilots; none if the last jobs or the pilots
+    /// of the site do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forest_waits: Option<u64>,
+    /// Whether the waits are those of jobs of all users; else of the pilots of the site.
+    sees_all_jobs: bool,
     /// Time from the start of a pilot until the service has it.
     joining_s: f64,
     /// Shapes in which the site takes pilots.
@@ -146,6 +152,7 @@ pub(crate) fn explain(
     for ((site, (_, supply)), demand) in chosen {
         let plan = site.follow_plan(demand);
         let instant = Instant::from_micros(now.timestamp().as_microsecond());
+        let outlook = site.state().valid_outlook(instant);
         let explanation = SiteExplanation {
             submit: plan.submit,
             cancel: plan.cancel.len(),
@@ -154,6 +161,8 @@ pub(crate) fn explain(
             queue_at_most: supply.queue_at_most,
             usable_s: supply.usable().as_secs_f64(),
             expected_wait_s: supply.expected_wait().map(Span::as_secs_f64),
+            forest_waits: outlook.and_then(|outlook| outlook.outlook.forest()),
+            sees_all_jobs: outlook.is_some(),
             joining_s: supply.joining.as_secs_f64(),
             shapes: ShapeView::all(site.settings(), supply),
             preemptions: PreemptionView::new(supply),
@@ -204,6 +213,12 @@ impl SiteExplanation {
                 "  a new one starts within {wait} one time in two, and joins {joining} later"
             )?;
         }
+        let basis = match (self.forest_waits, self.sees_all_jobs) {
+            (Some(waits), _) => format!("a forest of {waits} waits of all users' jobs"),
+            (None, true) => "the last jobs of all users that are as wide".to_owned(),
+            (None, false) => "the pilots of this site alone".to_owned(),
+        };
+        writeln!(out, "  waits     known from {basis}")?;
         for shape in self.shapes.iter().filter(|_| self.shapes.len() > 1) {
             let time = format::format_span(shape.time_s);
             let cores = pluralise(shape.cores as usize, "core");

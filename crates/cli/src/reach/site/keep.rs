@@ -90,7 +90,7 @@ pub(super) fn run(args: &SiteKeepArgs) -> Result<(), CliFailure> {
     let _lock = KeepLock::take(&state)?;
     if args.once {
         let mut decisions = Vec::new();
-        let done = keeper.round(&args.sites()?, &mut decisions);
+        let done = keeper.once(&args.sites()?, &mut decisions);
         print(&decisions)?;
         return done;
     }

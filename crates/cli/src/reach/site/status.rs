@@ -9,7 +9,6 @@ use serde::Serialize;
 use tollgate_batch::EngineKind;
 use tollgate_client::timestamp::format_iso;
 use tollgate_model::{Instant, Probability};
-use tollgate_provisioning::PilotWaits;
 use tollgate_sites::{
     CoreSpeed, LogEntry, PilotCounts, PilotPhase, PilotRecord, PilotWork, SiteControl, SiteError,
     SiteJournal, SiteSettings, SiteState, SitesFile, state_dir,
@@ -156,7 +155,7 @@ struct PilotView {
     /// Instant of its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
-    /// Of a pilot that waits: between when it starts, nine times in ten, by how long pilots of the site waited so far.
+    /// Of a pilot that waits: between when it starts, nine times in ten, by the jobs of all users of its queue where these are seen, else by the pilots so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_start: Option<ExpectedPilotStart>,
     /// Start that the engine expects of a pilot that waits.
@@ -209,9 +208,10 @@ impl SiteEntry {
 }
 
 impl PilotView {
-    fn new(pilot: &PilotRecord, site: &SiteSettings, waits: &PilotWaits, now: Instant) -> Self {
+    fn new(pilot: &PilotRecord, site: &SiteSettings, state: &SiteState, now: Instant) -> Self {
         let shape = pilot.shape(site);
-        let starts = |level| Some(format_iso(now + waits.rest(level, pilot.age(now))?));
+        let (waits, age) = state.waits_of_pending(pilot, site, now);
+        let starts = |level| Some(format_iso(now + waits.rest(level, age)?));
         let [earliest_at, latest_at] = START_LEVELS.map(starts);
         let expected_start =
             earliest_at
@@ -326,10 +326,7 @@ impl SiteReport {
             pilots: state
                 .pilots
                 .iter()
-                .map(|pilot| {
-                    let waits = state.waits_of_kind(pilot.kind, now);
-                    PilotView::new(pilot, settings, &waits, now)
-                })
+                .map(|pilot| PilotView::new(pilot, settings, state, now))
                 .collect(),
             log: log.into_iter().map(line).collect(),
         }

@@ -1,0 +1,242 @@
+//! The queue of a site followed for its pilots, in a thread of its own: an engine may take long to answer.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant as MonotonicInstant};
+
+use tollgate_batch::EngineKind;
+use tollgate_beside::QueueSight;
+use tollgate_model::Span;
+use tollgate_provisioning::{PilotQuestions, QueueOutlook, SeenWaits};
+
+use super::answer_pace::AnswerPace;
+use super::follower_store::{FollowerStore, FollowerWriter};
+use super::live_queue::LiveQueue;
+use super::rounds::QueueRounds;
+use crate::settings::SiteSettings;
+use crate::shell::EngineShell;
+
+/// The directory of what is learned, in that of the site.
+const DIR: &str = "queue";
+/// The shortest pause between two looks while no pilot is awaited and no work waits.
+const IDLE_PAUSE: Duration = Duration::from_secs(60);
+
+/// The queue of a site, followed until this is dropped. Nothing is asked before the first question.
+#[derive(Debug)]
+pub struct QueueWatch {
+    shared: Arc<WatchShared>,
+}
+
+/// What the watch of a queue has found.
+#[derive(Clone, Debug, Default)]
+pub struct QueueFinding {
+    /// The last outlook, and its age. None before the first one, and where users see their own jobs alone.
+    pub outlook: Option<(QueueOutlook, Span)>,
+    /// Notes for the log of the site since the last question.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct WatchShared {
+    board: Mutex<WatchBoard>,
+    changed: Condvar,
+}
+
+/// What the thread and its owner tell each other.
+#[derive(Debug, Default)]
+struct WatchBoard {
+    questions: Option<PilotQuestions>,
+    /// Whether pilots are awaited, or work waits.
+    is_urgent: bool,
+    is_over: bool,
+    outlook: Option<(MonotonicInstant, QueueOutlook)>,
+    notes: Vec<String>,
+}
+
+impl QueueWatch {
+    /// Starts to follow the queue of a site whose directory is below `state_dir`.
+    pub fn of_site(settings: &SiteSettings, state_dir: &Path) -> Self {
+        let shell = EngineShell::new(settings.via.clone()).with_sites(state_dir);
+        let dir = state_dir.join(&settings.name).join(DIR);
+        let every = Duration::from_secs_f64(settings.longest_pause().as_secs_f64());
+        Self::start(settings.engine, shell, dir, every)
+    }
+
+    /// Starts to follow the queue of an engine, with at least `every` between two looks. What is learned is kept in `dir`.
+    pub fn start(kind: EngineKind, shell: EngineShell, dir: PathBuf, every: Duration) -> Self {
+        let shared = Arc::new(WatchShared::default());
+        let watcher = Watcher {
+            shared: Arc::clone(&shared),
+            kind,
+            shell,
+            store: FollowerStore::new(dir),
+            pace: AnswerPace::new(every),
+            last_note: String::new(),
+        };
+        thread::spawn(move || watcher.run());
+        Self { shared }
+    }
+
+    /// Asks about pilots. Returns what was found for earlier questions: nothing is waited for.
+    pub fn ask(&self, questions: PilotQuestions, is_urgent: bool) -> QueueFinding {
+        let mut board = self.shared.lock();
+        board.questions = Some(questions);
+        board.is_urgent = is_urgent;
+        self.shared.changed.notify_all();
+        let outlook = board.outlook.as_ref().map(|(at, outlook)| {
+            let age = Span::from_secs_f64(at.elapsed().as_secs_f64());
+            (outlook.clone(), age)
+        });
+        QueueFinding {
+            outlook,
+            notes: std::mem::take(&mut board.notes),
+        }
+    }
+}
+
+impl Drop for QueueWatch {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl WatchShared {
+    fn lock(&self) -> MutexGuard<'_, WatchBoard> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the first question. Returns false if there will be none.
+    fn wait_for_questions(&self) -> bool {
+        let board = self.lock();
+        let waits = |board: &mut WatchBoard| board.questions.is_none() && !board.is_over;
+        let board = self.changed.wait_while(board, waits);
+        !board.unwrap_or_else(PoisonError::into_inner).is_over
+    }
+
+    /// Waits for a pause, which is longer while nothing is urgent. Returns false if the watch is over.
+    fn pause(&self, shortest: Duration) -> bool {
+        let began = MonotonicInstant::now();
+        let mut board = self.lock();
+        loop {
+            let pause = match board.is_urgent {
+                true => shortest,
+                false => shortest.max(IDLE_PAUSE),
+            };
+            let left = pause.saturating_sub(began.elapsed());
+            if board.is_over || left.is_zero() {
+                return !board.is_over;
+            }
+            let waited = self.changed.wait_timeout(board, left);
+            board = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// The thread.
+struct Watcher {
+    shared: Arc<WatchShared>,
+    kind: EngineKind,
+    shell: EngineShell,
+    store: FollowerStore,
+    pace: AnswerPace,
+    last_note: String,
+}
+
+impl Watcher {
+    fn run(mut self) {
+        if !self.shared.wait_for_questions() {
+            return;
+        }
+        let (follower, mut writer) = self.stored();
+        let mut rounds = QueueRounds::new(follower);
+        let mut seen = SeenWaits::default();
+        let mut live = None;
+        loop {
+            match live.take() {
+                None => match LiveQueue::open(self.kind, self.shell.clone()) {
+                    Ok(opened) => live = Some(opened),
+                    Err(error) => {
+                        self.note(format!("the queue is not followed: {error}"));
+                        self.pace.failed();
+                    }
+                },
+                known @ Some(_) => live = known,
+            }
+            if let Some(live) = &live {
+                self.look(live, &mut rounds, &mut seen, writer.as_mut());
+            }
+            if !self.shared.pause(self.pace.pause()) {
+                return;
+            }
+        }
+    }
+
+    /// Reads what is known already. Damaged knowledge is learned anew.
+    fn stored(&mut self) -> (tollgate_beside::QueueFollower, Option<FollowerWriter>) {
+        let stored = self.store.read().unwrap_or_else(|error| {
+            self.note(format!("the queue is learned anew: {error}"));
+            None
+        });
+        let stored = stored.unwrap_or_default();
+        let writer = self.store.lock().and_then(|lock| {
+            lock.map(|lock| FollowerWriter::new(lock, &stored))
+                .transpose()
+        });
+        let writer = writer.unwrap_or_else(|error| {
+            self.note(format!("what is learned of the queue is not kept: {error}"));
+            None
+        });
+        (stored.follower, writer)
+    }
+
+    fn look(
+        &mut self,
+        live: &LiveQueue,
+        rounds: &mut QueueRounds,
+        seen: &mut SeenWaits,
+        writer: Option<&mut FollowerWriter>,
+    ) {
+        let mut notes = Vec::new();
+        let looked = rounds.look(live, &mut |note| notes.push(note.to_owned()));
+        notes.into_iter().for_each(|note| self.note(note));
+        let round = match looked {
+            Ok(round) => round,
+            Err(error) => {
+                self.note(format!("the queue is not followed: {error}"));
+                self.pace.failed();
+                return;
+            }
+        };
+        self.pace.answered(round.took);
+        seen.observe(&round.observation);
+        if let Some(writer) = writer
+            && let Err(error) = writer.add(&round.observation, rounds.follower())
+        {
+            self.note(format!("what is learned of the queue is not kept: {error}"));
+        }
+        let is_whole = round.observation.sight == QueueSight::AllJobs;
+        if !is_whole {
+            self.note(
+                "the site shows users their own jobs alone: pilots are expected by their own waits"
+                    .to_owned(),
+            );
+        }
+        let mut board = self.shared.lock();
+        let outlook = board.questions.as_ref().filter(|_| is_whole).map(|asked| {
+            let mut asked = asked.clone();
+            live.user().clone_into(&mut asked.user);
+            QueueOutlook::new(rounds.follower(), seen, &asked, round.observation.at)
+        });
+        board.outlook = outlook.map(|outlook| (MonotonicInstant::now(), outlook));
+    }
+
+    /// Leaves a note for the log of the site, once.
+    fn note(&mut self, note: String) {
+        if note != self.last_note {
+            self.shared.lock().notes.push(note.clone());
+            self.last_note = note;
+        }
+    }
+}
