@@ -36,8 +36,8 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
     rule("risk", &["model"], Pure),
     rule("gate", &["model", "policy"], Pure),
     rule("batch", &["model"], Pure),
-    rule("provisioning", &["model", "forecast", "beside"], Pure),
     rule("beside", &["model", "forecast"], Pure),
+    rule("provisioning", &["model", "forecast", "beside"], Pure),
     rule("trace", &["model"], Edge),
     rule("workload", &["model", "trace"], Edge),
     rule(
@@ -58,6 +58,7 @@ pub(crate) const CRATE_RULES: &[CrateRule] = &[
             "forecast",
             "gate",
             "trace",
+            "beside",
             "provisioning",
             "workload",
         ],

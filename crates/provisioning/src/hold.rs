@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn successor_is_asked_for_a_wait_and_a_join_before_an_end() {
+    fn successor_is_submitted_a_wait_and_a_join_before_an_end() {
         let lead = |waits: PilotWaits| waits.lead(Span::from_secs(10), Span::from_secs(600));
         assert_eq!(lead(waits(100)), Span::from_secs(110));
         assert_eq!(lead(waits(1000)), Span::from_secs(300));

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn full_queue_from_which_no_job_came_says_nothing() {
+    fn full_queue_from_which_no_job_came_has_no_starts() {
         let seen = seen(vec![job("1", 8, 0, Some(0)), job("2", 8, 10, None)]);
         let waits = seen.of_queue("main", 2, (at(100), at(100)));
         assert_eq!(secs(&waits), [(90.0, false)]);

@@ -31,7 +31,7 @@ pub(super) struct PilotSite {
     watched: Option<WatchedQueue>,
 }
 
-/// What was learned of the jobs of all users.
+/// The knowledge of the queue, from the jobs of all users.
 #[derive(Debug, Default)]
 struct WatchedQueue {
     follower: QueueFollower,

@@ -79,7 +79,7 @@ impl SiteControl {
         });
         let pending: Vec<(SeenJobKey, u32)> = pending.collect();
         let is_urgent = has_work || !pending.is_empty();
-        let found = watch.ask(
+        let found = watch.query(
             PilotQuestions {
                 user: String::new(),
                 queue: self.settings.arguments()?.queue.unwrap_or_default(),

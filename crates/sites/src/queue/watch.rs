@@ -28,7 +28,7 @@ pub struct QueueWatch {
     shared: Arc<WatchShared>,
 }
 
-/// What the watch of a queue has found.
+/// The findings of the watch of a queue.
 #[derive(Clone, Debug, Default)]
 pub struct QueueFinding {
     /// The last outlook, and its age. None before the first one, and where users see their own jobs alone.
@@ -43,7 +43,7 @@ struct WatchShared {
     changed: Condvar,
 }
 
-/// What the thread and its owner tell each other.
+/// The questions of the owner, and the answers of the thread.
 #[derive(Debug, Default)]
 struct WatchBoard {
     questions: Option<PilotQuestions>,
@@ -63,7 +63,7 @@ impl QueueWatch {
         Self::start(settings.engine, shell, dir, every)
     }
 
-    /// Starts to follow the queue of an engine, with at least `every` between two looks. What is learned is kept in `dir`.
+    /// Starts to follow the queue of an engine, with at least `every` between two looks. The knowledge is kept in `dir`.
     pub fn start(kind: EngineKind, shell: EngineShell, dir: PathBuf, every: Duration) -> Self {
         let shared = Arc::new(WatchShared::default());
         let watcher = Watcher {
@@ -79,7 +79,7 @@ impl QueueWatch {
     }
 
     /// Asks about pilots. Returns what was found for earlier questions: nothing is waited for.
-    pub fn ask(&self, questions: PilotQuestions, is_urgent: bool) -> QueueFinding {
+    pub fn query(&self, questions: PilotQuestions, is_urgent: bool) -> QueueFinding {
         let mut board = self.shared.lock();
         board.questions = Some(questions);
         board.is_urgent = is_urgent;
@@ -224,11 +224,15 @@ impl Watcher {
             );
         }
         let mut board = self.shared.lock();
-        let outlook = board.questions.as_ref().filter(|_| is_whole).map(|asked| {
-            let mut asked = asked.clone();
-            live.user().clone_into(&mut asked.user);
-            QueueOutlook::new(rounds.follower(), seen, &asked, round.observation.at)
-        });
+        let outlook = board
+            .questions
+            .as_ref()
+            .filter(|_| is_whole)
+            .map(|questions| {
+                let mut questions = questions.clone();
+                live.user().clone_into(&mut questions.user);
+                QueueOutlook::new(rounds.follower(), seen, &questions, round.observation.at)
+            });
         board.outlook = outlook.map(|outlook| (MonotonicInstant::now(), outlook));
     }
 

@@ -7,3 +7,4 @@ mod following;
 mod queue;
 mod scaling;
 mod storm;
+mod watch;

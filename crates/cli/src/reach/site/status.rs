@@ -155,7 +155,8 @@ struct PilotView {
     /// Instant of its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<String>,
-    /// Of a pilot that waits: between when it starts, nine times in ten, by the jobs of all users of its queue where these are seen, else by the pilots so far.
+    /// Of a pilot that waits: between when it starts, nine times in ten. It is by the jobs of all users of its queue where
+    /// these are seen, else by the pilots so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_start: Option<ExpectedPilotStart>,
     /// Start that the engine expects of a pilot that waits.

@@ -1,0 +1,137 @@
+//! A site expects its pilots by the jobs of all users of its queue.
+
+use std::thread;
+use std::time::Duration;
+
+use tollgate_batch::EngineKind;
+use tollgate_sites::{PilotWorker, QueueWatch, SiteControl};
+
+use crate::fake::{FakeEngine, FakeTokens, service};
+
+/// The pause between two looks, and between two questions of a test.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The number of questions after which a test gives up.
+const MAX_QUESTIONS: usize = 3_000;
+
+/// Returns a line of `squeue` for a job that was submitted some minutes after 11:00.
+fn job(id: u64, state: &str, submitted: u32, started: Option<u32>) -> String {
+    let at = |minute: u32| format!("2026-01-15T11:{minute:02}:00");
+    let submitted = at(submitted);
+    let started = started.map_or("N/A".to_owned(), at);
+    format!("{id}|{state}|bert|main|4|1:00:00|{submitted}|{submitted}|{started}|N/A|None|\n")
+}
+
+/// Returns a stand-in at noon, with 30 jobs of others that waited for five minutes each, one behind the other.
+fn engine(private_data: &str) -> (FakeEngine, String) {
+    let engine = FakeEngine::new();
+    let config = "AccountingStorageType = accounting_storage/none\nClusterName = lab\n";
+    engine.set_file("config", &format!("{config}PrivateData = {private_data}\n"));
+    engine.set_file("user", "anna\n");
+    // 2026-01-15T12:00:00Z.
+    engine.set_file("clock", "1768478400");
+    let others = (0..30).map(|nth| job(9_000 + u64::from(nth), "RUNNING", nth, Some(nth + 5)));
+    let others: String = others.collect();
+    engine.set_file("queue", &others);
+    (engine, others)
+}
+
+fn watch(engine: &FakeEngine) -> QueueWatch {
+    let shell = engine.shell(Some("login1".to_owned()));
+    let dir = engine.state_dir().join("watch");
+    QueueWatch::start(EngineKind::Slurm, shell, dir, PAUSE)
+}
+
+/// Asks the watch until something holds.
+#[track_caller]
+fn consult_until(site: &mut SiteControl, watch: &QueueWatch, holds: impl Fn(&SiteControl) -> bool) {
+    for _ in 0..MAX_QUESTIONS {
+        site.consult(watch, true).expect("a writable directory");
+        if holds(site) {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+    panic!("it never holds; log: {:?}", site.log_tail(9));
+}
+
+fn nowhere(_: &str) -> Option<PilotWorker> {
+    None
+}
+
+fn logs(site: &SiteControl, text: &str) -> bool {
+    site.log_tail(20)
+        .iter()
+        .any(|entry| entry.text.contains(text))
+}
+
+#[test]
+fn pilots_are_expected_before_any_has_started() {
+    let (engine, others) = engine("none");
+    let watch = watch(&engine);
+    let mut site = engine.site_with(|settings| settings.cores = 4);
+    let mut tokens = FakeTokens::default();
+    site.reconcile(1, &service(), &mut tokens).expect("a pilot");
+    let id = site.state().pilots[0].id.expect("an id").0;
+    assert_eq!(site.expected_pilots(&nowhere, None), []);
+    assert_eq!(site.supply(&nowhere).shapes[0].expected_wait, None);
+
+    // The pilot has waited for two minutes behind the others.
+    engine.set_file("queue", &(others + &job(id, "PENDING", 58, None)));
+    consult_until(&mut site, &watch, |site| {
+        !site.expected_pilots(&nowhere, None).is_empty()
+    });
+    let expected = site.expected_pilots(&nowhere, None);
+    let median = expected[0].starts[10].as_secs_f64();
+    assert!((180.0..200.0).contains(&median), "{median}");
+    let supply = site.supply(&nowhere);
+    let wait = supply.shapes[0].expected_wait.expect("known waits");
+    assert_eq!(wait.as_secs_f64(), 300.0);
+
+    // Another command sees the same.
+    drop(site);
+    let site = engine.site_with(|settings| settings.cores = 4);
+    assert_eq!(site.supply(&nowhere), supply);
+    // In ten minutes the queue may be another one.
+    engine.pass_minutes(11);
+    assert_eq!(site.expected_pilots(&nowhere, None), []);
+}
+
+#[test]
+fn knowledge_outlives_the_watch() {
+    let (engine, _) = engine("none");
+    let first = watch(&engine);
+    let mut site = engine.site_with(|settings| settings.cores = 4);
+    consult_until(&mut site, &first, |site| site.state().outlook.is_some());
+    drop(first);
+    let snapshot = engine.state_dir().join("watch/snapshot");
+    assert!(snapshot.is_file());
+    std::fs::write(&snapshot, "1\nnothing\n").expect("a writable file");
+    let second = watch(&engine);
+    consult_until(&mut site, &second, |site| {
+        logs(site, "the queue is learned anew")
+    });
+}
+
+#[test]
+fn pilots_are_expected_by_their_own_waits_where_others_are_hidden() {
+    let (engine, _) = engine("jobs");
+    engine.set_file("user", "bert\n");
+    let watch = watch(&engine);
+    let mut site = engine.site();
+    consult_until(&mut site, &watch, |site| logs(site, "their own jobs alone"));
+    assert_eq!(site.state().outlook, None);
+}
+
+#[test]
+fn engine_that_does_not_answer_is_queried_again() {
+    let (engine, _) = engine("none");
+    engine.set_down(true);
+    let watch = watch(&engine);
+    let mut site = engine.site();
+    consult_until(&mut site, &watch, |site| {
+        logs(site, "the queue is not followed")
+    });
+    assert_eq!(site.state().outlook, None);
+    engine.set_down(false);
+    consult_until(&mut site, &watch, |site| site.state().outlook.is_some());
+}
