@@ -14,7 +14,8 @@ Fails
 - if 15 % or more of the pilots' core hours are not those of tasks;
 - if after the first pilot no core is there for a second while tasks wait and no pilot is in a queue.
 
-The last three hold for `--acquire work` alone; others are compared with it.
+The last three hold for `--acquire work` alone; others are compared with it. With `--move`, a session keeps 2 pilots at each site
+instead, and moves those that wait by this policy.
 """
 
 import argparse
@@ -51,6 +52,7 @@ def options():
     parser.add_argument("--minutes", type=float, default=18)
     parser.add_argument("--port", type=int, default=17100, help="the first of 200 free ports")
     parser.add_argument("--acquire", default="work")
+    parser.add_argument("--move", help="as of `session start`")
     parser.add_argument("--release", help="as of `site keep`")
     return parser.parse_args()
 
@@ -66,6 +68,7 @@ class Lab:
         ssh = self.folder / "bin" / "ssh"
         ssh.write_text(SSH.format(folder=self.folder))
         ssh.chmod(0o755)
+        self.listen = ("--listen", f"127.0.0.1:{given.port + 100}")
         self.env = dict(os.environ, HOME=str(self.folder / "home"))
         self.env["PATH"] = f"{ssh.parent}:{self.env['PATH']}"
         for name in ("TOLLGATE_DATA", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "SLURM_CONF"):
@@ -89,9 +92,10 @@ class Lab:
         data = self.folder / "home/.local/state/tollgate"
         data.mkdir(parents=True)
         (data / "config.toml").write_text('policy = "plan"\ndefault_estimate_s = 60\n[local]\nnodes = 0\n')
-        self.checked("serve", "--detach", "--listen", f"127.0.0.1:{self.given.port + 100}")
+        if not self.given.move:
+            self.checked("serve", "--detach", *self.listen)
         for site in SITES:
-            kind = ("--engine", "slurm", "--via", site, "--cores", "2", "--time", "10m", "--at-most", "2")
+            kind = ("--engine", "slurm", "--via", site, "--cores", "2", "--time", "10m", "--at-most", "2", "--pilots", "2")
             program = ("--program", str(self.given.program.resolve()))
             self.checked("site", "add", site, *kind, "--ask-every", "10s", *program, *OWN_JOBS)
 
@@ -142,8 +146,13 @@ class Lab:
         for place in range(len(SITES)):
             threading.Thread(target=self.others, args=(place,), daemon=True).start()
         time.sleep(5)
-        release = ("--release", self.given.release) if self.given.release else ()
-        self.checked("site", "keep", "--detach", "--every", "5s", "--acquire", self.given.acquire, *release)
+        if self.given.move:
+            self.checked("session", "start", "--detached", f"--move={self.given.move}", *self.listen)
+            session = self.folder / "home/.local/state/tollgate-sessions/default"
+            self.env.update(TOLLGATE_DATA=str(session / "data"), TOLLGATE_SITES=str(session / "sites"))
+        else:
+            release = ("--release", self.given.release) if self.given.release else ()
+            self.checked("site", "keep", "--detach", "--every", "5s", "--acquire", self.given.acquire, *release)
         threading.Thread(target=self.watch, daemon=True).start()
         ids = self.submit_all()
         time.sleep(max(0, self.stop - time.time()))
@@ -151,6 +160,15 @@ class Lab:
         return jobs, self.asked("site", "report")["sites"]
 
     def end(self):
+        if self.given.move:
+            self.tollgate("session", "exit", "--force")
+        else:
+            self.end_keeper()
+        time.sleep(5)
+        for place in range(len(SITES)):
+            self.slurm("down", place)
+
+    def end_keeper(self):
         lock = self.folder / "home/.local/state/tollgate-sites/keep.lock"
         if lock.exists():
             subprocess.run(["kill", lock.read_text().strip()])
@@ -159,9 +177,6 @@ class Lab:
         pid = self.asked("status").get("pid")
         if pid:
             subprocess.run(["kill", str(pid)])
-        time.sleep(5)
-        for place in range(len(SITES)):
-            self.slurm("down", place)
 
 
 def instant(words):
@@ -193,9 +208,10 @@ def answer(given, jobs, sites, samples):
     used = sum(site["tasks_core_hours"] for site in sites)
     total, unasked = without_cores(samples)
     return {
-        "acquire": given.acquire,
+        "policy": f"move {given.move}" if given.move else f"{given.acquire} {given.release or ''}".strip(),
         "seed": given.seed,
         "tasks": len(jobs),
+        "throughput_h": 60 * sum(job["state"] == "finished" for job in jobs) / given.minutes,
         "finished": sum(job["state"] == "finished" for job in jobs),
         "promised": len(promised),
         "on_expected": sum(job.get("counts_on_expected_hosts", False) for job in promised),
@@ -225,7 +241,7 @@ def main():
     print(json.dumps(found))
     if found["sure_broken"] > found["bound"]:
         sys.exit("more promises are broken than stated")
-    if given.acquire == "work":
+    if given.acquire == "work" and not given.move:
         if found["median_s"] is None or found["median_s"] >= 30:
             sys.exit("promises come late")
         if found["wasted"] >= 0.15:

@@ -20,7 +20,7 @@ use crate::shell::EngineShell;
 /// The directory of what is learned, in that of the site.
 const DIR: &str = "queue";
 /// The shortest pause between two looks while no pilot is awaited and no work waits.
-const IDLE_PAUSE: Duration = Duration::from_secs(60);
+const IDLE_PAUSE: Duration = Duration::from_secs(300);
 
 /// The queue of a site, followed until this is dropped. Nothing is asked before the first question.
 #[derive(Debug)]
