@@ -9,7 +9,7 @@
 # CPUS (8) processors, MEMORY (8000) MB. The collector listens on PORT (9718). SHARE names a folder that jobs see, too.
 # Commands and jobs run as the user `tester` of that root, because HTCondor runs no jobs of root.
 # ADDRESS (127.0.0.1): where the scheduler listens. NODE_ENTER and NODE_ADDRESS: the command by which the machine of the jobs is
-# entered, if it is not that of the scheduler, and its address.
+# entered, if it is not that of the scheduler, and its address. SETTINGS: further lines of its configuration.
 set -euo pipefail
 command=${1:?expected install, up or down} folder=${2:?expected a folder}
 cpus=${CPUS:-8} memory=${MEMORY:-8000} port=${PORT:-9718} share=${SHARE:-}
@@ -85,6 +85,7 @@ BASE_CGROUP =
 MOUNT_UNDER_SCRATCH =
 PER_JOB_NAMESPACES = False
 USE_PID_NAMESPACES = False
+${SETTINGS:-}
 CONFIG
 }
 

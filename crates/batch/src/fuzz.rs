@@ -62,6 +62,7 @@ fn parse_queue(kind: EngineKind, answer: &CommandAnswer) -> bool {
     }
     dialect.parse_settings(answer).is_ok()
         | dialect.parse_clock(answer).is_some()
+        | dialect.parse_default_queue(answer).is_some()
         | !queue.is_empty()
         | !records.is_empty()
 }

@@ -58,6 +58,16 @@ pub trait QueueDialect: Send + Sync {
 
     /// Returns the time of the engine's clock. None if the answer has none.
     fn parse_clock(&self, answer: &CommandAnswer) -> Option<Instant>;
+
+    /// Returns the command that asks for the queue of jobs that name none. None if such jobs are listed without a queue.
+    fn default_queue(&self) -> Option<EngineCommand> {
+        None
+    }
+
+    /// Returns the queue of jobs that name none. None if the answer has none.
+    fn parse_default_queue(&self, _answer: &CommandAnswer) -> Option<String> {
+        None
+    }
 }
 
 /// A job of any user, as the engine shows it.

@@ -56,7 +56,8 @@ impl SeenWaits {
         procs: u32,
         (queued, now): (Instant, Instant),
     ) -> Vec<PilotWait> {
-        let of_queue = |job: &&SeenWait| queue.is_empty() || job.queue == queue;
+        // Grid Engine runs a job that names no queue in any.
+        let of_queue = |job: &&SeenWait| [queue, &job.queue].contains(&"") || job.queue == queue;
         let jobs: Vec<&SeenWait> = self.jobs.values().filter(of_queue).collect();
         let capacity = capacity(&jobs);
         let is_busy = |at: Instant, procs: u32| {
@@ -225,6 +226,17 @@ mod tests {
         assert_eq!(of("main", 1), [(1.0, true), (5.0, true)]);
         assert_eq!(of("", 4).len(), 2);
         assert_eq!(seen.only_queue(), None);
+    }
+
+    #[test]
+    fn jobs_that_name_no_queue_count_in_any() {
+        let unnamed = SeenJob {
+            queue: String::new(),
+            ..job("1", 1, 0, Some(7))
+        };
+        let seen = seen(vec![ended(unnamed, 8)]);
+        let waits = seen.of_queue("long", 1, (at(100), at(100)));
+        assert_eq!(secs(&waits), [(7.0, true)]);
     }
 
     fn ended(job: SeenJob, ended: i64) -> SeenJob {

@@ -101,12 +101,14 @@ impl QueueDialect for HtcondorQueue {
     }
 
     fn clock(&self) -> Option<EngineCommand> {
-        let words = ["condor_q", "-allusers", "-limit", "1", "-af", "ServerTime"];
-        Some(EngineCommand::new(NEUTRAL.into_iter().chain(words)))
+        // An empty queue says no time; then it is that of the host of the commands.
+        let script = "condor_q -allusers -limit 1 -af ServerTime && date +%s";
+        let words = NEUTRAL.into_iter().chain(["sh", "-c", script]);
+        Some(EngineCommand::new(words))
     }
 
     fn parse_clock(&self, answer: &CommandAnswer) -> Option<Instant> {
-        epoch_instant(answer.lines().next()?.trim())
+        answer.lines().find_map(|line| epoch_instant(line.trim()))
     }
 }
 
@@ -231,6 +233,14 @@ mod tests {
         let times = |job: &QueueJob| (job.started, job.ended);
         assert_eq!(times(&jobs[0]), (at(1005), at(1100)));
         assert_eq!(times(&jobs[1]), (None, at(1050)));
+    }
+
+    #[test]
+    fn clock_is_that_of_the_scheduler_else_of_its_host() {
+        let at_queue = HtcondorQueue.parse_clock(&answer("1000\n1001\n"));
+        assert_eq!(at_queue, at(1000));
+        assert_eq!(HtcondorQueue.parse_clock(&answer("1001\n")), at(1001));
+        assert_eq!(HtcondorQueue.parse_clock(&answer("undefined\n")), None);
     }
 
     #[test]

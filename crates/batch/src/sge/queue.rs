@@ -151,11 +151,14 @@ impl QueueDialect for SgeQueue {
     }
 
     fn clock(&self) -> Option<EngineCommand> {
-        None
+        // The master says no time; the host of the commands is one of its cluster.
+        Some(EngineCommand::new(
+            NEUTRAL.into_iter().chain(["date", "+%s"]),
+        ))
     }
 
-    fn parse_clock(&self, _: &CommandAnswer) -> Option<Instant> {
-        None
+    fn parse_clock(&self, answer: &CommandAnswer) -> Option<Instant> {
+        epoch(answer.output.trim())
     }
 }
 
@@ -332,6 +335,16 @@ mod tests {
             output: output.to_owned(),
             ..CommandAnswer::default()
         }
+    }
+
+    #[test]
+    fn clock_is_that_of_the_host_of_the_commands() {
+        let clock = |text| SgeQueue.parse_clock(&answer(text));
+        assert_eq!(
+            clock("1768478400\n"),
+            Some(Instant::from_secs(1_768_478_400))
+        );
+        assert_eq!(clock("date: not found\n"), None);
     }
 
     const QUEUE: &str = r#"<?xml version='1.0'?>

@@ -10,8 +10,8 @@ use crate::{CommandAnswer, EngineCommand, EngineFault};
 /// The queue of a Slurm.
 pub(crate) struct SlurmQueue;
 
-/// Variables by which a user chooses what `squeue` and `sacct` list.
-const UNSET: [&str; 10] = [
+/// Variables by which a user chooses what `squeue`, `sacct` and `sinfo` list.
+const UNSET: [&str; 11] = [
     "--unset=SQUEUE_USERS",
     "--unset=SQUEUE_ACCOUNT",
     "--unset=SQUEUE_PARTITION",
@@ -21,6 +21,7 @@ const UNSET: [&str; 10] = [
     "--unset=SQUEUE_LICENSES",
     "--unset=SQUEUE_FORMAT",
     "--unset=SQUEUE_FORMAT2",
+    "--unset=SINFO_PARTITION",
     "--unset=SLURM_CLUSTERS",
 ];
 
@@ -127,6 +128,16 @@ impl QueueDialect for SlurmQueue {
             .find(|line| line.starts_with("sdiag output at "))?;
         let (_, seconds) = line.rsplit_once('(')?;
         digits(seconds.trim_end_matches(')')).map(Instant::from_secs)
+    }
+
+    fn default_queue(&self) -> Option<EngineCommand> {
+        let words = ["sinfo", "--noheader", "--format=%P"];
+        Some(command(words.map(str::to_owned)))
+    }
+
+    fn parse_default_queue(&self, answer: &CommandAnswer) -> Option<String> {
+        let mut names = answer.lines().map(str::trim);
+        names.find_map(|name| Some(name.strip_suffix('*')?.to_owned()))
     }
 }
 
@@ -334,6 +345,13 @@ mod tests {
         let text = "****\nsdiag output at Sat Nov 28 16:38:24 2026 (1795883904)\nData since ..\n";
         let clock = SlurmQueue.parse_clock(&answer(text));
         assert_eq!(clock, at("2026-11-28T16:38:24"));
+    }
+
+    #[test]
+    fn default_queue_is_marked() {
+        let queue = |text| SlurmQueue.parse_default_queue(&answer(text));
+        assert_eq!(queue("short\nmain*\nlong\n").as_deref(), Some("main"));
+        assert_eq!(queue("short\n"), None);
     }
 
     #[test]

@@ -29,8 +29,6 @@ use crate::simulate::replay::shadow::ShadowPolicies;
 
 /// The shortest time between two notes about drift.
 const DRIFT_EVERY: Span = Span::from_secs(86_400);
-/// The time between two comparisons of the clocks.
-const CLOCKS_EVERY: Span = Span::from_secs(3_600);
 
 /// The options of the follower of any engine.
 #[derive(Debug, clap::Args)]
@@ -116,7 +114,6 @@ pub(super) fn run(
         view: listen.transpose()?,
         rounds: QueueRounds::new(stored.follower),
         pace: AnswerPace::new(args.every),
-        clocks_at: live.now(),
         is_down: false,
         hides_others: false,
         drift_at: None,
@@ -151,7 +148,6 @@ struct Following {
     view: Option<LiveView>,
     rounds: QueueRounds,
     pace: AnswerPace,
-    clocks_at: Instant,
     is_down: bool,
     hides_others: bool,
     /// The instant of the last note about drift.
@@ -176,9 +172,7 @@ impl Following {
     /// # Errors
     /// If a file cannot be written.
     fn look(&mut self, live: &mut LiveQueue) -> Result<(), BesideError> {
-        if live.now().since(self.clocks_at) >= CLOCKS_EVERY {
-            live.compare_clocks();
-            self.clocks_at = live.now();
+        if live.follow_clocks() {
             note_clocks(live, self.verbosity);
         }
         let verbosity = self.verbosity;

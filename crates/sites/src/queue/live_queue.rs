@@ -1,7 +1,7 @@
 //! The queue of a live engine, and its records of ended jobs. Nothing is written to the engine.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant as MonotonicInstant};
 
 use tollgate_batch::{
     EngineCommand, EngineFault, EngineKind, QueueDialect, QueueJob, QueuePhase, QueueSettings,
@@ -24,6 +24,8 @@ const HISTORY_JOBS: usize = 12_000;
 const HISTORY_LIMIT: Duration = Duration::from_secs(60);
 /// The greatest difference of two clocks that counts as no difference.
 const CLOCK_TOLERANCE: Span = Span::from_secs(2);
+/// The longest time between two comparisons of clocks.
+const CLOCKS_EVERY: Duration = Duration::from_secs(3_600);
 
 /// Number of jobs whose submissions are asked for in one question, and number of such questions in a look.
 const ASKED_SUBMISSIONS: usize = 200;
@@ -37,8 +39,12 @@ pub struct LiveQueue {
     settings: QueueSettings,
     /// The name of this user on the host of the commands.
     user: String,
+    /// The queue of jobs that name none. None if such jobs are listed without a queue, or it is not known.
+    default_queue: Option<String>,
     /// By how much the engine's clock is ahead of that of this host.
     ahead: Span,
+    /// The instant of the last comparison of clocks, by the clock of this host and by one that is never set.
+    compared_at: (Instant, MonotonicInstant),
 }
 
 /// A look at the whole queue.
@@ -66,13 +72,19 @@ impl LiveQueue {
             true => remote_name(&shell)?,
             false => own_name(),
         };
+        let default_queue = dialect.default_queue().and_then(|command| {
+            let answer = shell.run(&command).ok()?;
+            dialect.parse_default_queue(&answer)
+        });
         let mut live = Self {
             kind,
             dialect,
             shell,
             settings,
             user,
+            default_queue,
             ahead: Span::ZERO,
+            compared_at: (now(), MonotonicInstant::now()),
         };
         live.compare_clocks();
         Ok(live)
@@ -98,9 +110,25 @@ impl LiveQueue {
         self.ahead
     }
 
+    /// Returns the queue of jobs that name none. None if such jobs are listed without a queue, or it is not known.
+    pub fn default_queue(&self) -> Option<&str> {
+        self.default_queue.as_deref()
+    }
+
+    /// Compares the clocks again after an hour, and after that of this host was set. Returns whether it did.
+    pub fn follow_clocks(&mut self) -> bool {
+        let (at, monotonic) = self.compared_at;
+        let is_due = is_comparison_due(now().since(at), monotonic.elapsed());
+        if is_due {
+            self.compare_clocks();
+        }
+        is_due
+    }
+
     /// Compares the engine's clock with that of this host. An engine that does not say its time has the time of this
     /// host.
     pub fn compare_clocks(&mut self) {
+        self.compared_at = (now(), MonotonicInstant::now());
         let Some(command) = self.dialect.clock() else {
             return;
         };
@@ -130,7 +158,7 @@ impl LiveQueue {
     /// If the engine does not answer, or its answer is not understood.
     pub(super) fn view(&self, follower: &QueueFollower) -> Result<QueueLook, QueueError> {
         let at = self.now();
-        let began = std::time::Instant::now();
+        let began = MonotonicInstant::now();
         let answer = self.shell.run(&self.dialect.queue())?;
         let took = began.elapsed();
         let jobs = self.dialect.parse_queue(&answer);
@@ -211,7 +239,7 @@ impl LiveQueue {
     /// # Errors
     /// If not even the first part can be had.
     pub(super) fn history(&self, note: &mut dyn FnMut(&str)) -> Result<Vec<SeenJob>, QueueError> {
-        let began = std::time::Instant::now();
+        let began = MonotonicInstant::now();
         let mut until = self.now();
         let mut found: BTreeMap<SeenJobKey, SeenJob> = BTreeMap::new();
         for (nth, days) in HISTORY_DAYS.into_iter().enumerate() {
@@ -237,6 +265,13 @@ impl LiveQueue {
         }
         Ok(found.into_values().collect())
     }
+}
+
+/// Returns whether clocks are to be compared, by the times since the last comparison: that of the clock of this host, and that of
+/// a clock that is never set.
+fn is_comparison_due(shown: Span, passed: Duration) -> bool {
+    let set_by = shown - Span::from_secs_f64(passed.as_secs_f64());
+    passed >= CLOCKS_EVERY || set_by.as_micros().abs() > CLOCK_TOLERANCE.as_micros()
 }
 
 /// Returns the job as it is followed. None without a submission.
@@ -280,4 +315,18 @@ fn own_name() -> String {
     let uid = rustix::process::getuid().as_raw();
     let account = UserAccount::by_uid(uid).ok().flatten();
     account.map_or_else(|| uid.to_string(), |account| account.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_compared_hourly_and_after_one_was_set() {
+        let is_due =
+            |shown, passed| is_comparison_due(Span::from_secs(shown), Duration::from_secs(passed));
+        assert!(!is_due(60, 60) && !is_due(61, 60) && !is_due(3_599, 3_599));
+        assert!(is_due(3_600, 3_600));
+        assert!(is_due(660, 60) && is_due(-540, 60));
+    }
 }

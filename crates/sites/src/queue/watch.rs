@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant as MonotonicInstant};
 
 use tollgate_batch::EngineKind;
-use tollgate_beside::QueueSight;
+use tollgate_beside::{QueueSight, SeenJobKey};
 use tollgate_model::Span;
 use tollgate_provisioning::{PilotQuestions, QueueOutlook, SeenWaits};
 
@@ -164,7 +164,8 @@ impl Watcher {
                 },
                 known @ Some(_) => live = known,
             }
-            if let Some(live) = &live {
+            if let Some(live) = &mut live {
+                live.follow_clocks();
                 self.look(live, &mut rounds, &mut seen, writer.as_mut());
             }
             if !self.shared.pause(self.pace.pause()) {
@@ -231,6 +232,11 @@ impl Watcher {
             .map(|questions| {
                 let mut questions = questions.clone();
                 live.user().clone_into(&mut questions.user);
+                // A pilot that waits tells the queue of pilots that name none: a site may move them to another one.
+                let is_seen = |(key, _): &(SeenJobKey, u32)| seen.queue_of(key).is_some();
+                if questions.queue.is_empty() && !questions.pending.iter().any(is_seen) {
+                    questions.queue = live.default_queue().unwrap_or_default().to_owned();
+                }
                 QueueOutlook::new(rounds.follower(), seen, &questions, round.observation.at)
             });
         board.outlook = outlook.map(|outlook| (MonotonicInstant::now(), outlook));

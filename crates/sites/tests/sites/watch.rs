@@ -97,6 +97,20 @@ fn pilots_are_expected_before_any_has_started() {
 }
 
 #[test]
+fn pilots_that_name_no_queue_go_to_the_default_one() {
+    let (engine, others) = engine("none");
+    // Jobs of another partition, as many and later ones, wait for half an hour.
+    let short = (0..30).map(|nth| job(9_100 + u64::from(nth), "RUNNING", nth, Some(nth + 30)));
+    let short = short.map(|line| line.replace("|main|", "|short|"));
+    engine.set_file("queue", &(others + &short.collect::<String>()));
+    let watch = watch(&engine);
+    let mut site = engine.site_with(|settings| settings.cores = 4);
+    consult_until(&mut site, &watch, |site| site.state().outlook.is_some());
+    let wait = site.supply(&nowhere).shapes[0].expected_wait;
+    assert_eq!(wait.map(|wait| wait.as_secs_f64()), Some(300.0));
+}
+
+#[test]
 fn knowledge_outlives_the_watch() {
     let (engine, _) = engine("none");
     let first = watch(&engine);
