@@ -42,7 +42,7 @@ other() {
       ;;
   esac >/dev/null
 }
-# Two jobs run at once; two more come whenever two end, and find four before them.
+# Two jobs run at once, and four more come every 40 s: as many as end.
 others() {
   other 20 && other 20
   while sleep 2; do other 20 && other 20 && other 20 && other 20 && sleep 38; done

@@ -113,7 +113,7 @@ impl SiteState {
     pub fn joining(&self) -> Span {
         let latest_first = self.pilots.iter().rev();
         let joined =
-            latest_first.filter_map(|pilot| Some(pilot.joined_at?.since(pilot.started_at?)));
+            latest_first.filter_map(|pilot| Some(pilot.joined_at?.since(pilot.started_here()?)));
         let mut joined: Vec<Span> = joined.take(N_JOINED).collect();
         joined.sort_unstable();
         let median = joined.get(joined.len() / 2).copied();

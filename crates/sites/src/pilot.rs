@@ -50,7 +50,10 @@ pub struct PilotRecord {
     /// The instant at which it was last asked to leave because no work needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_at: Option<Instant>,
-    /// The instant of its start.
+    /// The instant of its submission, by the engine's clock. None if the engine does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted_at: Option<Instant>,
+    /// The instant of its start, by the engine's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Instant>,
     /// The instant of its end, as the engine has it; of a running pilot the end of its time limit.
@@ -135,6 +138,7 @@ impl PilotRecord {
             usage: PilotUse::NONE,
             released_at: None,
             expected_start: None,
+            submitted_at: None,
             started_at: None,
             ends_at: None,
             cancelled_at: None,
@@ -174,24 +178,35 @@ impl PilotRecord {
     /// Returns how long the pilot waited in the queue, until `now` if it still does. None for a
     /// pilot that ended without a known start.
     pub fn waited(&self, now: Instant) -> Option<Span> {
-        let until = match (self.started_at, self.is_pending()) {
-            (Some(started), _) => started,
-            (None, true) => now,
-            (None, false) => return None,
-        };
-        Some(until.since(self.offered_at).max(Span::ZERO))
+        match (self.waited_to_start(), self.is_pending()) {
+            (Some(waited), _) => Some(waited),
+            (None, true) => Some(self.age(now)),
+            (None, false) => None,
+        }
+    }
+
+    /// Returns how long the pilot waited until its start. None if it has not started. The engine's clock may differ from that of
+    /// this host, so one clock has both instants if the engine says both.
+    fn waited_to_start(&self) -> Option<Span> {
+        let submitted = self.submitted_at.unwrap_or(self.offered_at);
+        Some(self.started_at?.since(submitted).max(Span::ZERO))
+    }
+
+    /// Returns the instant of its start, by the clock of this host. None if it has not started.
+    pub fn started_here(&self) -> Option<Instant> {
+        Some(self.offered_at + self.waited_to_start()?)
     }
 
     /// Returns for how long the pilot was in the queue, and whether it started then. None if it was never there.
     pub fn wait(&self, now: Instant) -> Option<PilotWait> {
-        let (until, has_started) = match (self.started_at, self.is_pending()) {
-            (Some(started), _) => (started, true),
-            (None, true) => (self.cancelled_at.unwrap_or(now), false),
-            (None, false) => (self.cancelled_at?, false),
+        let waited = match (self.waited_to_start(), self.is_pending()) {
+            (Some(waited), _) => waited,
+            (None, true) => self.age(self.cancelled_at.unwrap_or(now)),
+            (None, false) => self.age(self.cancelled_at?),
         };
         Some(PilotWait {
-            waited: until.since(self.offered_at).max(Span::ZERO),
-            has_started,
+            waited,
+            has_started: self.started_at.is_some(),
         })
     }
 
@@ -254,6 +269,7 @@ impl PilotRecord {
             BatchJobPhase::Over => PilotPhase::Over,
         };
         self.expected_start = report.expected_start;
+        self.submitted_at = report.submitted.or(self.submitted_at);
         self.started_at = report.started.or(self.started_at);
         self.ends_at = report.ends.or(self.ends_at);
         self.reason.clone_from(&report.reason);
@@ -269,5 +285,36 @@ impl PilotRecord {
     /// Returns whether the engine may still learn of the pilot, from a command that is on its way.
     pub fn may_still_appear(&self, now: Instant) -> bool {
         self.id.is_none() && !has_passed(UNCERTAIN, self.offered_at, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_batch::BatchJobPhase;
+
+    use super::*;
+
+    #[test]
+    fn wait_is_right_whatever_the_clock_of_the_engine_shows() {
+        let here = Instant::from_secs(10_000);
+        for ahead in [-600, 0, 600].map(Span::from_secs) {
+            let job: BatchJobName = "tg.lab.0a1b.1".parse().expect("a name");
+            let mut pilot = PilotRecord::offered(1, job.clone(), here);
+            pilot.update(&BatchJobReport {
+                id: BatchJobId(7),
+                name: job.to_string(),
+                phase: BatchJobPhase::Runs,
+                submitted: Some(here + ahead),
+                started: Some(here + ahead + Span::from_secs(40)),
+                ends: None,
+                expected_start: None,
+                reason: String::new(),
+            });
+            let now = here + Span::from_secs(90);
+            let waited = Some(Span::from_secs(40));
+            assert_eq!(pilot.waited(now), waited);
+            assert_eq!(pilot.wait(now).map(|wait| wait.waited), waited);
+            assert_eq!(pilot.started_here(), Some(here + Span::from_secs(40)));
+        }
     }
 }

@@ -58,7 +58,7 @@ impl SiteControl {
             let (waits, age) = self.state.waits_of_pending(pilot, &self.settings, now);
             return PilotArrival::of_pending(worker, shape, (&waits, age), self.joining());
         }
-        let ran = now.since(pilot.started_at?).max(Span::ZERO);
+        let ran = now.since(pilot.started_here()?).max(Span::ZERO);
         let rest = PilotShape {
             time: shape.time - ran,
             ..shape

@@ -217,9 +217,8 @@ impl SiteControl {
         now: Instant,
         worker_of: &PilotWorkers<'_>,
     ) -> Option<RunningPilot> {
-        let began = pilot.started_at.unwrap_or(now);
+        let began = pilot.started_here().unwrap_or(now);
         let has_failures = self.record().failures > 0;
-        // The engine's clock, which may be ahead of this one, says when a pilot started.
         let is_joining = now.since(began) < JOINING && !has_failures;
         let shape = pilot.shape(&self.settings);
         let idle_cores = match worker_of(&worker_name(&self.settings.name, pilot)) {

@@ -425,7 +425,7 @@ fn waits_are_learned_by_shape_with_those_of_the_site_behind_them() {
     assert_eq!(wait(0, &site), wait(1, &site));
     let demand = demand_of(&[(0, 1, 10); 10]);
     (site.follow(&demand, &service(), &mut FakeTokens::default())).expect("writable files");
-    engine.pass_minutes(30);
+    engine.pass_minutes(20);
     // They still wait, for less time than the other one did.
     assert!(
         wait(0, &site) < wait(1, &site),
