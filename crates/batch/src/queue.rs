@@ -4,7 +4,7 @@ use tollgate_model::{Instant, Span};
 
 use crate::htcondor::HtcondorQueue;
 use crate::sge::SgeQueue;
-use crate::slurm::SlurmQueue;
+use crate::slurm::{self, SlurmQueue};
 use crate::{CommandAnswer, EngineCommand, EngineFault, EngineKind};
 
 /// The read-only questions about the queue of one engine. Every parser takes any text whatever and never panics.
@@ -131,6 +131,15 @@ impl EngineKind {
             Self::Sge => Some(Box::new(SgeQueue)),
             Self::Htcondor => Some(Box::new(HtcondorQueue)),
             Self::Local => None,
+        }
+    }
+
+    /// Returns whether a reason to wait, in the engine's words, is that the user or the account has enough other jobs. Nothing that
+    /// becomes free starts such a job, and it delays no job of others.
+    pub fn is_limit_of_user(self, reason: &str) -> bool {
+        match self {
+            Self::Slurm => slurm::is_limit_of_user(reason),
+            Self::Sge | Self::Htcondor | Self::Local => false,
         }
     }
 }

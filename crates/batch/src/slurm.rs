@@ -4,7 +4,7 @@ mod queue;
 
 use tollgate_model::{Instant, Span};
 
-pub(crate) use queue::SlurmQueue;
+pub(crate) use queue::{SlurmQueue, is_limit_of_user};
 
 use crate::fields::{
     NEUTRAL, clock_span, count, digits, iso_instant, mebibytes, whole_mebibytes, whole_seconds,

@@ -44,6 +44,22 @@ const HELD_REASONS: [&str; 6] = [
     "JobHoldMaxRequeue",
 ];
 
+/// Beginnings of reasons of jobs whose user, account or array has as many others as it may have.
+const LIMITS_OF_USER: [&str; 7] = [
+    "Assoc",
+    "JobArrayTaskLimit",
+    "Max",
+    "QOSJobLimit",
+    "QOSMax",
+    "QOSResourceLimit",
+    "QOSTimeLimit",
+];
+
+/// Returns whether a job waits for a limit of its user.
+pub(crate) fn is_limit_of_user(reason: &str) -> bool {
+    LIMITS_OF_USER.iter().any(|limit| reason.starts_with(limit))
+}
+
 impl QueueDialect for SlurmQueue {
     fn queue(&self) -> EngineCommand {
         let words = ["squeue", "--noheader", "--array", "--all", "--states=all"];
@@ -345,6 +361,21 @@ mod tests {
         let text = "****\nsdiag output at Sat Nov 28 16:38:24 2026 (1795883904)\nData since ..\n";
         let clock = SlurmQueue.parse_clock(&answer(text));
         assert_eq!(clock, at("2026-11-28T16:38:24"));
+    }
+
+    #[test]
+    fn limits_of_a_user_are_known_by_their_reasons() {
+        for reason in [
+            "AssocMaxJobsLimit",
+            "JobArrayTaskLimit",
+            "QOSMaxCpuPerUserLimit",
+        ] {
+            assert!(is_limit_of_user(reason), "{reason}");
+        }
+        // A limit of a whole queue is one for all of its jobs.
+        for reason in ["", "Priority", "Resources", "QOSGrpCpuLimit"] {
+            assert!(!is_limit_of_user(reason), "{reason}");
+        }
     }
 
     #[test]

@@ -26,8 +26,10 @@ impl SiteControl {
         let pilots = self.state.pilots.iter().filter(|pilot| pilot.counts());
         let submitted = pilots.filter_map(|pilot| self.submitted_pilot(pilot, now, worker_of));
         let mut expected: Vec<PilotArrival> = submitted.collect();
+        let is_limited = self.state.pilots.iter().any(|pilot| self.is_limited(pilot));
         if let Some(delay) = delay
             && self.record().failures == 0
+            && !is_limited
         {
             let shapes = self.settings.kinds();
             let delay = delay + self.joining();
@@ -55,6 +57,9 @@ impl SiteControl {
         }
         let shape = pilot.shape(&self.settings);
         if pilot.is_pending() {
+            if self.is_limited(pilot) {
+                return None;
+            }
             let (waits, age) = self.state.waits_of_pending(pilot, &self.settings, now);
             return PilotArrival::of_pending(worker, shape, (&waits, age), self.joining());
         }
@@ -64,6 +69,12 @@ impl SiteControl {
             ..shape
         };
         (ran < JOINING).then(|| PilotArrival::of_started(worker, rest, self.joining()))?
+    }
+
+    /// Returns whether a pilot waits until others of its user have ended. When that is, the waits of other jobs do not say.
+    fn is_limited(&self, pilot: &PilotRecord) -> bool {
+        let is_limit = self.settings.engine.is_limit_of_user(&pilot.reason);
+        pilot.is_pending() && is_limit
     }
 
     /// Asks the watch of the queue about the pilots of the site, and takes on what it has found. It looks often while pilots are

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant as MonotonicInstant};
 
 use tollgate_batch::EngineKind;
-use tollgate_beside::{QueueSight, SeenJobKey};
+use tollgate_beside::{QueueObservation, QueueSight, SeenJobKey, SeenPhase};
 use tollgate_model::Span;
 use tollgate_provisioning::{PilotQuestions, QueueOutlook, SeenWaits};
 
@@ -211,7 +211,7 @@ impl Watcher {
             }
         };
         self.pace.answered(round.took);
-        seen.observe(&round.observation);
+        seen.observe(&held_by_limits(self.kind, &round.observation));
         if let Some(writer) = writer
             && let Err(error) = writer.add(&round.observation, rounds.follower())
         {
@@ -249,4 +249,15 @@ impl Watcher {
             self.last_note = note;
         }
     }
+}
+
+/// Returns an observation in which jobs that wait for a limit of their user are held: they are no sign of a busy queue.
+fn held_by_limits(engine: EngineKind, observation: &QueueObservation) -> QueueObservation {
+    let mut observation = observation.clone();
+    for job in &mut observation.jobs {
+        if job.phase == SeenPhase::Waits && engine.is_limit_of_user(&job.reason) {
+            job.phase = SeenPhase::Held;
+        }
+    }
+    observation
 }

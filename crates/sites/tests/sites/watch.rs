@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate_batch::EngineKind;
+use tollgate_model::Span;
 use tollgate_sites::{PilotWorker, QueueWatch, SiteControl};
 
 use crate::fake::{FakeEngine, FakeTokens, service};
@@ -94,6 +95,46 @@ fn pilots_are_expected_before_any_has_started() {
     // In ten minutes the queue may be another one.
     engine.pass_minutes(11);
     assert_eq!(site.expected_pilots(&nowhere, None), []);
+}
+
+#[test]
+fn no_pilot_is_expected_that_waits_for_a_limit_of_its_user() {
+    let (engine, others) = engine("none");
+    let watch = watch(&engine);
+    let mut site = engine.site_with(|settings| {
+        settings.cores = 4;
+        settings.at_most = 2;
+    });
+    let mut tokens = FakeTokens::default();
+    site.reconcile(1, &service(), &mut tokens).expect("a pilot");
+    let id = site.state().pilots[0].id.expect("an id").0;
+    engine.set_file("queue", &(others + &job(id, "PENDING", 58, None)));
+    let expected = |site: &SiteControl| site.expected_pilots(&nowhere, Some(Span::ZERO)).len();
+    consult_until(&mut site, &watch, |site| expected(site) == 2);
+    engine.set_file("reason", "AssocMaxJobsLimit\n");
+    site.refresh().expect("the engine answers");
+    assert_eq!(expected(&site), 0);
+}
+
+#[test]
+fn queue_is_not_busy_with_jobs_that_wait_for_a_limit_of_their_user() {
+    let (engine, _) = engine("none");
+    // Five jobs waited for each other, twenty later ones started at once, and all have ended.
+    let over = |id, (submitted, started, ended): (u32, u32, u32)| {
+        let line = job(id, "COMPLETED", submitted, Some(started));
+        line.replace("N/A", &format!("2026-01-15T11:{ended:02}:00"))
+    };
+    let early = (0..5).map(|nth| over(u64::from(nth), (nth, nth + 5, 15)));
+    let late = (0..20).map(|nth| over(100 + u64::from(nth), (nth + 20, nth + 20, nth + 21)));
+    let array = (0..300).map(|nth| job(200 + nth, "PENDING", 45, None));
+    let array = array.map(|line| line.replace("|None|", "|JobArrayTaskLimit|"));
+    let jobs: String = early.chain(late).chain(array).collect();
+    engine.set_file("queue", &jobs);
+    let watch = watch(&engine);
+    let mut site = engine.site_with(|settings| settings.cores = 4);
+    consult_until(&mut site, &watch, |site| site.state().outlook.is_some());
+    let wait = site.supply(&nowhere).shapes[0].expected_wait;
+    assert_eq!(wait.map(|wait| wait.as_secs_f64()), Some(0.0));
 }
 
 #[test]
