@@ -45,7 +45,7 @@ other() {
 # Two jobs run at once, and four more come every 40 s: as many as end.
 others() {
   other 20 && other 20
-  while sleep 2; do other 20 && other 20 && other 20 && other 20 && sleep 38; done
+  while sleep 5; do other 20 && other 20 && other 20 && other 20 && sleep 35; done
 }
 
 could_come() { tollgate nodes | grep "$1: 1 more pilot of 2 cores .* could be submitted: there by"; }
@@ -82,6 +82,7 @@ run() {
   grep 'counts on pilots that are not there yet' "$folder/promise"
   waits_for "no pilot that waits is expected" is_expected
   is_expected
+  tollgate site status far
   waits_for "the job of the pilot is not found in the queue" is_in_outlook
   tollgate wait 1
   tollgate explain 1 | grep 'promise kept'
