@@ -1,7 +1,7 @@
 //! The pilots that are expected at a site, and when. They wait in its queue, are about to join the service, or would be
 //! submitted if work needed them.
 
-use tollgate_model::{Probability, Span};
+use tollgate_model::{Instant, Probability, Span};
 
 use crate::shape::PilotShape;
 use crate::supply::SiteSupply;
@@ -72,16 +72,36 @@ impl PilotArrival {
 }
 
 impl SiteSupply {
-    /// Returns the shapes of the pilots that would be submitted if work needed them, by their places, at most `room`: one of
-    /// each shape after the other. Which ones are, the work decides.
-    pub fn potential_shapes(&self, room: u32) -> impl Iterator<Item = usize> + use<> {
+    /// Returns the pilots that would be submitted within `delay` if work needed them, at most `room`: one of each shape after the
+    /// other, by the waits of their places. Which ones are, the work decides. Those that run leave their places to successors,
+    /// which are submitted after them. None comes sooner than those of `before` that wait.
+    pub fn potential_pilots(
+        &self,
+        (now, delay): (Instant, Span),
+        room: u32,
+        waits: impl Fn(usize) -> PilotWaits,
+        before: &[PilotArrival],
+    ) -> Vec<PilotArrival> {
+        if self.is_paused {
+            return Vec::new();
+        }
         let pending = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
         let free = self.pending_limit().saturating_sub(pending);
-        let pilots = match self.is_paused {
-            true => 0,
-            false => free.min(room).min(MOST_POTENTIAL),
-        };
-        (0..self.shapes.len()).cycle().take(pilots as usize)
+        let mut ends: Vec<Span> = self
+            .running
+            .iter()
+            .map(|pilot| pilot.ends_at.since(now))
+            .collect();
+        ends.sort_unstable();
+        let ends = ends.into_iter().map(|end| end.max(Span::ZERO));
+        let free = std::iter::repeat_n(Span::ZERO, free.min(MOST_POTENTIAL) as usize);
+        let places = free.chain(ends).take(room.min(MOST_POTENTIAL) as usize);
+        let shapes = (0..self.shapes.len()).cycle();
+        let pilots = places.zip(shapes).filter_map(|(after, at)| {
+            let more = after + delay + self.joining;
+            PilotArrival::of_potential(self.shapes[at].shape, &waits(at), (more, before))
+        });
+        pilots.collect()
     }
 }
 
@@ -97,6 +117,8 @@ fn starts(waits: &PilotWaits, age: Span, more: Span) -> Option<Vec<Span>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hazard::PilotHazard;
+    use crate::supply::{RunningPilot, ShapeSupply};
     use crate::waits::PilotWait;
 
     const SHAPE: PilotShape = PilotShape {
@@ -143,6 +165,49 @@ mod tests {
         assert_eq!(medians.collect::<Vec<_>>(), [secs(5), secs(25), secs(80)]);
         let stays = found.iter().flatten().map(|pilot| pilot.stays);
         assert!(stays.eq([secs(290); 3]));
+    }
+
+    #[test]
+    fn successor_of_a_pilot_comes_after_its_end() {
+        let now = Instant::from_secs(1000);
+        let running = RunningPilot {
+            number: 1,
+            cores: 4,
+            ends_at: now + secs(200),
+            idle_cores: 0,
+            idleness: None,
+        };
+        let site = SiteSupply {
+            shapes: vec![ShapeSupply {
+                shape: SHAPE,
+                expected_wait: None,
+            }],
+            at_most: 2,
+            queue_at_most: None,
+            base: 0,
+            running: vec![running],
+            n_running: 1,
+            n_leaving: 0,
+            lead: Span::ZERO,
+            pending: Vec::new(),
+            joining: secs(5),
+            hazard: PilotHazard::default(),
+            idle_part: 0.1,
+            is_paused: false,
+        };
+        let known = waits(&[(60, true); 39]);
+        let medians = |site: &SiteSupply, room: u32| -> Vec<Span> {
+            let pilots = site.potential_pilots((now, secs(15)), room, |_| known.clone(), &[]);
+            let medians = pilots.iter().map(|pilot| pilot.starts[N_QUANTILES / 2]);
+            medians.collect()
+        };
+        assert_eq!(medians(&site, 9), [secs(80), secs(280)]);
+        assert_eq!(medians(&site, 1), [secs(80)]);
+        let paused = SiteSupply {
+            is_paused: true,
+            ..site
+        };
+        assert_eq!(medians(&paused, 9), []);
     }
 
     #[test]

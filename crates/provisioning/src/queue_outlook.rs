@@ -7,7 +7,7 @@ use tollgate_beside::{QueueFollower, RequestedJob, SeenJobKey, StatedLevels};
 use tollgate_forecast::wait::WAIT_LEVELS;
 use tollgate_model::{Instant, Span};
 
-use crate::seen_waits::SeenWaits;
+use crate::seen_waits::{SeenPilot, SeenWaits};
 use crate::shape::PilotShape;
 use crate::waits::PilotWaits;
 
@@ -20,14 +20,14 @@ pub struct PilotQuestions {
     pub queue: String,
     /// The shapes of pilots that may be submitted.
     pub shapes: Vec<PilotShape>,
-    /// The jobs of the pilots that wait, with the number of their cores.
-    pub pending: Vec<(SeenJobKey, u32)>,
+    /// The jobs of the pilots that wait, with their shapes.
+    pub pending: Vec<(SeenJobKey, PilotShape)>,
 }
 
 /// The waits of the pilots of a site, at an instant.
 ///
 /// They are those that a follower states, with a forest of waits, as soon as it has learned enough. Before that they are an
-/// estimate from the last jobs that are as wide, and found the queue as busy.
+/// estimate from the last jobs that are alike, and found the queue as busy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueueOutlook {
     /// The number of waits that a forest has learned. None before it states any.
@@ -54,18 +54,19 @@ impl QueueOutlook {
             };
             let stated = || follower.quote(&request, now).stated;
             let waits = stated_waits(follower, stated, now).unwrap_or_else(|| {
-                PilotWaits::new(seen.of_queue(queue, shape.cores, (now, now)).into_iter())
+                let alike = seen.like(&questions.pilot(queue, shape), (now, now));
+                PilotWaits::new(alike.into_iter())
             });
             (shape, waits)
         });
-        let pending = questions.pending.iter().filter_map(|(key, cores)| {
+        let pending = questions.pending.iter().filter_map(|(key, shape)| {
             let queued = seen.queued_at(key)?;
             let stated = || follower.answer(key, now)?.stated;
             let rest = stated_waits(follower, stated, now).map(|rest| (rest, Span::ZERO));
             let waits = rest.unwrap_or_else(|| {
-                let others = seen.of_queue(queue, *cores, (queued, now));
+                let alike = seen.like(&questions.pilot(queue, *shape), (queued, now));
                 let age = now.since(queued).max(Span::ZERO);
-                (PilotWaits::new(others.into_iter()), age)
+                (PilotWaits::new(alike.into_iter()), age)
             });
             Some((key.clone(), waits))
         });
@@ -103,6 +104,14 @@ impl QueueOutlook {
 }
 
 impl PilotQuestions {
+    fn pilot<'a>(&'a self, queue: &'a str, shape: PilotShape) -> SeenPilot<'a> {
+        SeenPilot {
+            user: &self.user,
+            queue,
+            shape,
+        }
+    }
+
     /// Returns the queue of the pilots: the one that they name, or in which one waits, or the only one. Empty if it is not known.
     fn queue<'a>(&'a self, seen: &'a SeenWaits) -> &'a str {
         if !self.queue.is_empty() {
@@ -184,7 +193,7 @@ mod tests {
         let questions = PilotQuestions {
             user: "anna".to_owned(),
             shapes: vec![SHAPE],
-            pending: vec![(SeenJobKey(n.to_string()), 2)],
+            pending: vec![(SeenJobKey(n.to_string()), SHAPE)],
             ..PilotQuestions::default()
         };
         QueueOutlook::new(&follower, &seen, &questions, NOW)

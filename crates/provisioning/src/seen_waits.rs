@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use tollgate_beside::{QueueObservation, SeenJob, SeenJobKey, SeenPhase};
 use tollgate_model::{Instant, Span};
 
+use crate::shape::PilotShape;
 use crate::waits::{N_LAST, PilotWait};
 
 /// The number of ended jobs that are kept.
 const KEPT: usize = 300;
+
+/// The factor within which the size and the time limit of a job are like those of a pilot.
+const ALIKE: i64 = 2;
 
 /// The last jobs of a queue.
 #[derive(Clone, Debug, Default)]
@@ -16,11 +20,24 @@ pub struct SeenWaits {
     jobs: BTreeMap<SeenJobKey, SeenWait>,
 }
 
+/// A pilot whose wait is estimated.
+#[derive(Clone, Copy, Debug)]
+pub struct SeenPilot<'a> {
+    /// The user, as the queue names it.
+    pub user: &'a str,
+    /// The queue. Empty if it is not known.
+    pub queue: &'a str,
+    /// The size and the time.
+    pub shape: PilotShape,
+}
+
 /// A job that waits, or has waited.
 #[derive(Clone, Debug)]
 struct SeenWait {
+    user: String,
     queue: String,
     procs: u32,
+    limit: Option<Span>,
     queued: Instant,
     /// The instant at which it no longer waited. None while it waits.
     left: Option<Instant>,
@@ -48,37 +65,36 @@ impl SeenWaits {
         self.forget();
     }
 
-    /// Returns how long the last jobs of a queue with at least `procs` processors waited, the latest first. If the queue is busy
-    /// for a job of `queued`, only jobs count that found it busy.
-    pub fn of_queue(
-        &self,
-        queue: &str,
-        procs: u32,
-        (queued, now): (Instant, Instant),
-    ) -> Vec<PilotWait> {
+    /// Returns the waits of the last jobs like a pilot, the latest first: those of its user with as many processors, and those of
+    /// others whose size and time limit are alike. As long as none of these has started, other jobs that are as wide count instead.
+    /// If the queue is busy for a job of `queued`, only jobs count that found it busy.
+    pub fn like(&self, pilot: &SeenPilot<'_>, (queued, now): (Instant, Instant)) -> Vec<PilotWait> {
         // Grid Engine runs a job that names no queue in any.
-        let of_queue = |job: &&SeenWait| [queue, &job.queue].contains(&"") || job.queue == queue;
+        let of_queue = |job: &&SeenWait| {
+            [pilot.queue, &job.queue].contains(&"") || job.queue == pilot.queue
+        };
         let jobs: Vec<&SeenWait> = self.jobs.values().filter(of_queue).collect();
         let capacity = capacity(&jobs);
         let is_busy = |at: Instant, procs: u32| {
             let has_others = jobs.iter().any(|job| job.waits_at(at));
             has_others || procs_in_use(&jobs, at) + u64::from(procs) > capacity
         };
-        let counts_all = !is_busy(queued, procs);
-        let mut alike: Vec<&SeenWait> = jobs
-            .iter()
-            .copied()
-            .filter(|job| job.procs >= procs)
-            .collect();
-        alike.sort_by_key(|job| std::cmp::Reverse(job.queued));
-        let alike = alike
-            .into_iter()
-            .filter(|job| counts_all || is_busy(job.queued, job.procs));
-        let waits = alike.map(|job| PilotWait {
+        let counts_all = !is_busy(queued, pilot.shape.cores);
+        let is_wide = |job: &&SeenWait| job.procs >= pilot.shape.cores;
+        let mut wide: Vec<&SeenWait> = jobs.iter().copied().filter(is_wide).collect();
+        wide.sort_by_key(|job| std::cmp::Reverse(job.queued));
+        let counts = |job: &&SeenWait| counts_all || is_busy(job.queued, job.procs);
+        let alike = wide.iter().filter(|job| job.is_like(pilot) && counts(job));
+        let alike: Vec<&SeenWait> = alike.copied().take(N_LAST).collect();
+        let counted = match alike.iter().any(|job| job.started.is_some()) {
+            true => alike,
+            false => wide.into_iter().filter(counts).take(N_LAST).collect(),
+        };
+        let waits = counted.into_iter().map(|job| PilotWait {
             waited: job.left.unwrap_or(now).since(job.queued).max(Span::ZERO),
             has_started: job.started.is_some(),
         });
-        waits.take(N_LAST).collect()
+        waits.collect()
     }
 
     /// Returns the one queue whose jobs were seen. None if there are several, or none.
@@ -120,13 +136,28 @@ impl SeenWait {
             SeenPhase::Runs | SeenPhase::Over => Some(job.started.or(job.ended)?),
         };
         Some(Self {
+            user: job.user.clone(),
             queue: job.queue.clone(),
             procs: job.procs,
+            limit: job.limit,
             queued: job.queued()?,
             left,
             started: job.started,
             ended: job.ended,
         })
+    }
+
+    /// Returns whether the job is like a pilot that is not wider.
+    fn is_like(&self, pilot: &SeenPilot<'_>) -> bool {
+        let PilotShape { cores, time } = pilot.shape;
+        if self.user == pilot.user {
+            return self.procs == cores;
+        }
+        let is_as_long = self.limit.is_some_and(|limit| {
+            let (limit, time) = (limit.as_micros(), time.as_micros());
+            limit <= time.saturating_mul(ALIKE) && time <= limit.saturating_mul(ALIKE)
+        });
+        i64::from(self.procs) <= ALIKE * i64::from(cores) && is_as_long
     }
 
     /// Returns whether the job waited just before an instant, and still does.
@@ -181,13 +212,22 @@ mod tests {
             user: "anna".to_owned(),
             queue: "main".to_owned(),
             procs,
-            limit: None,
+            limit: Some(Span::from_secs(600)),
             submitted: at(submitted),
             eligible: None,
             started: started.map(at),
             ended: None,
             phase: started.map_or(SeenPhase::Waits, |_| SeenPhase::Runs),
             reason: String::new(),
+        }
+    }
+
+    fn pilot(queue: &str, cores: u32) -> SeenPilot<'_> {
+        let time = Span::from_secs(600);
+        SeenPilot {
+            user: "cora",
+            queue,
+            shape: PilotShape { cores, time },
         }
     }
 
@@ -221,9 +261,9 @@ mod tests {
             ended(other, 10),
         ];
         let seen = seen(jobs);
-        let of = |queue, procs| secs(&seen.of_queue(queue, procs, (at(100), at(100))));
+        let of = |queue, procs| secs(&seen.like(&pilot(queue, procs), (at(100), at(100))));
         assert_eq!(of("main", 2), [(5.0, true)]);
-        assert_eq!(of("main", 1), [(1.0, true), (5.0, true)]);
+        assert_eq!(of("main", 1), [(1.0, true)], "the other one is too wide");
         assert_eq!(of("", 4).len(), 2);
         assert_eq!(seen.only_queue(), None);
     }
@@ -256,7 +296,7 @@ mod tests {
             job("3", 1, 60, Some(80)),
         ];
         let seen = seen(jobs);
-        let of = |queued| secs(&seen.of_queue("main", 1, (at(queued), at(100))));
+        let of = |queued| secs(&seen.like(&pilot("main", 1), (at(queued), at(100))));
         assert_eq!(of(100), [(20.0, true), (40.0, true), (0.0, true)]);
         assert_eq!(of(70), [(20.0, true), (40.0, true)]);
     }
@@ -264,8 +304,34 @@ mod tests {
     #[test]
     fn full_queue_from_which_no_job_came_has_no_starts() {
         let seen = seen(vec![job("1", 8, 0, Some(0)), job("2", 8, 10, None)]);
-        let waits = seen.of_queue("main", 2, (at(100), at(100)));
+        let waits = seen.like(&pilot("main", 2), (at(100), at(100)));
         assert_eq!(secs(&waits), [(90.0, false)]);
+    }
+
+    #[test]
+    fn others_count_until_a_job_like_the_pilot_has_started() {
+        let long = |nth: i64| {
+            let mut long = ended(job(&format!("long{nth}"), 1, nth, Some(nth + 9)), nth + 10);
+            long.limit = Some(Span::from_secs(86_400));
+            long
+        };
+        let alike = |nth: i64| ended(job(&nth.to_string(), 1, nth, Some(nth + 1)), nth + 2);
+        let n_long = |n_alike: i64| {
+            let jobs = (0..90).map(long).chain((0..n_alike).map(alike));
+            let waits = seen(jobs.collect()).like(&pilot("main", 1), (at(200), at(200)));
+            let long = waits
+                .iter()
+                .filter(|wait| wait.waited == Span::from_secs(9));
+            (waits.len(), long.count())
+        };
+        assert_eq!([0, 1, 90].map(n_long), [(50, 50), (1, 0), (50, 0)]);
+        // A user's own job is like a pilot whatever its limit.
+        let own = SeenPilot {
+            user: "anna",
+            ..pilot("main", 1)
+        };
+        let waits = seen((0..90).map(long).collect()).like(&own, (at(200), at(200)));
+        assert_eq!(waits.len(), 50);
     }
 
     #[test]
@@ -278,7 +344,7 @@ mod tests {
             gone: vec![SeenJobKey("1".to_owned())],
             absent: Vec::new(),
         });
-        let waits = seen.of_queue("main", 1, (at(200), at(200)));
+        let waits = seen.like(&pilot("main", 1), (at(200), at(200)));
         assert_eq!(secs(&waits), [(70.0, false)]);
     }
 

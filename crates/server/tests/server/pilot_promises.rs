@@ -271,11 +271,12 @@ impl PilotLab {
             }
         });
         let coming: Vec<PilotArrival> = coming.collect();
-        let potential = self
-            .supply()
-            .potential_shapes(u32::MAX)
-            .filter_map(|_| PilotArrival::of_potential(SHAPE, &waits, (ROUND + JOIN, &coming)));
-        let potential: Vec<PilotArrival> = potential.collect();
+        let supply = SiteSupply {
+            joining: JOIN,
+            ..self.supply()
+        };
+        let potential =
+            supply.potential_pilots((self.now, ROUND), u32::MAX, |_| waits.clone(), &coming);
         let hosts = coming
             .into_iter()
             .chain(potential)

@@ -97,8 +97,8 @@ impl PilotSite {
             .pilots
             .iter()
             .filter(|(_, pilot)| pilot.started.is_none());
-        let pending = waiting
-            .filter_map(|(number, pilot)| Some((self.queue.key(*number)?, pilot.shape.cores)));
+        let pending =
+            waiting.filter_map(|(number, pilot)| Some((self.queue.key(*number)?, pilot.shape)));
         let questions = PilotQuestions {
             user: OWN.0.to_string(),
             queue: String::new(),
@@ -278,11 +278,12 @@ impl PilotSite {
         });
         let mut expected: Vec<_> = waiting.collect();
         if let Some(delay) = delay {
-            let potential = self.supply(now, config, service).potential_shapes(u32::MAX);
             let before: Vec<PilotArrival> =
                 expected.iter().map(|(_, pilot)| pilot.clone()).collect();
-            let arrivals = potential
-                .filter_map(|_| PilotArrival::of_potential(config.shape, &waits, (delay, &before)));
+            let supply = self.supply(now, config, service);
+            let arrivals =
+                supply.potential_pilots((now, delay), u32::MAX, |_| waits.clone(), &before);
+            let arrivals = arrivals.into_iter();
             expected.extend(arrivals.map(|arrival| (None, arrival)));
         }
         expected

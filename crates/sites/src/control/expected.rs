@@ -2,7 +2,7 @@
 
 use tollgate_beside::SeenJobKey;
 use tollgate_model::{Instant, Span};
-use tollgate_provisioning::{PilotArrival, PilotHazard, PilotQuestions, PilotShape};
+use tollgate_provisioning::{PilotArrival, PilotHazard, PilotQuestions, PilotShape, SiteSupply};
 
 use super::SiteControl;
 use super::follow::{JOINING, PilotWorkers, worker_name};
@@ -31,14 +31,12 @@ impl SiteControl {
             && self.record().failures == 0
             && !is_limited
         {
-            let shapes = self.settings.kinds();
-            let delay = delay + self.joining();
-            let places = self.supply(worker_of).potential_shapes(self.room());
-            let potential = places.filter_map(|at| {
-                let waits = self.waits_of_new(at);
-                PilotArrival::of_potential(shapes[at].shape, &waits, (delay, &expected))
-            });
-            let potential: Vec<PilotArrival> = potential.collect();
+            let supply = SiteSupply {
+                joining: self.joining(),
+                ..self.supply(worker_of)
+            };
+            let waits = |at: usize| self.waits_of_new(at);
+            let potential = supply.potential_pilots((now, delay), self.room(), waits, &expected);
             expected.extend(potential);
         }
         expected
@@ -86,9 +84,9 @@ impl SiteControl {
         let pilots = self.state.pilots.iter().filter(|pilot| pilot.is_pending());
         let pending = pilots.filter_map(|pilot| {
             let key = queue_key(self.settings.engine, pilot.id?);
-            Some((key, pilot.shape(&self.settings).cores))
+            Some((key, pilot.shape(&self.settings)))
         });
-        let pending: Vec<(SeenJobKey, u32)> = pending.collect();
+        let pending: Vec<(SeenJobKey, PilotShape)> = pending.collect();
         let is_urgent = has_work || !pending.is_empty();
         let found = watch.query(
             PilotQuestions {
