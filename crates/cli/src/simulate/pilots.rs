@@ -108,6 +108,7 @@ impl PilotsArgs {
         };
         Ok(SitesConfig {
             queues,
+            hides_jobs: self.hide_jobs,
             shape: PilotShape {
                 cores: self.cores.get(),
                 time: self.time,

@@ -284,7 +284,6 @@ mod tests {
         let config = QueueConfig {
             procs: 4,
             others: vec![other(0, 3, 50), other(0, 4, 10)],
-            hides_jobs: false,
         };
         let mut queue = BatchQueue::new(&config);
         let mut now = Vec::new();
@@ -309,7 +308,6 @@ mod tests {
         let config = QueueConfig {
             procs: 2,
             others: vec![other(10, 2, 5)],
-            hides_jobs: false,
         };
         let mut queue = BatchQueue::new(&config);
         let mut now = Vec::new();

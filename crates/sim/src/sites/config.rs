@@ -11,6 +11,8 @@ use super::tasks::PilotTask;
 pub struct SitesConfig {
     /// The batch systems; at least one.
     pub queues: Vec<QueueConfig>,
+    /// Whether the batch systems show users their own jobs alone.
+    pub hides_jobs: bool,
     /// The number of cores and the time limit of a pilot.
     pub shape: PilotShape,
     /// The maximum number of pilots that wait or run at a site.
@@ -32,8 +34,6 @@ pub struct QueueConfig {
     pub procs: u32,
     /// The jobs, in order of submission.
     pub others: Vec<OtherJob>,
-    /// Whether a user sees only their own jobs.
-    pub hides_jobs: bool,
 }
 
 /// A job of another user.
@@ -65,10 +65,6 @@ impl QueueConfig {
         });
         let mut others: Vec<OtherJob> = others.collect();
         others.sort_by_key(|job| job.submit);
-        Self {
-            procs,
-            others,
-            hides_jobs: false,
-        }
+        Self { procs, others }
     }
 }

@@ -78,7 +78,7 @@ impl SitePilot {
 }
 
 impl PilotSite {
-    pub(super) fn new(place: usize, queue: &QueueConfig) -> Self {
+    pub(super) fn new(place: usize, queue: &QueueConfig, hides_jobs: bool) -> Self {
         Self {
             queue: BatchQueue::new(queue),
             place,
@@ -86,7 +86,7 @@ impl PilotSite {
             n_submitted: 0,
             past: Vec::new(),
             surplus_since: None,
-            watched: (!queue.hides_jobs).then(WatchedQueue::default),
+            watched: (!hides_jobs).then(WatchedQueue::default),
         }
     }
 

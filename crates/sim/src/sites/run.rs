@@ -54,7 +54,9 @@ impl<'a> SitesSim<'a> {
         Self {
             config,
             policy,
-            sites: sites.map(|(at, queue)| PilotSite::new(at, queue)).collect(),
+            sites: sites
+                .map(|(at, queue)| PilotSite::new(at, queue, config.hides_jobs))
+                .collect(),
             service: UserService::new(config.shape.cores),
             fixed: match policy {
                 PilotPolicy::Acquire { .. } => None,

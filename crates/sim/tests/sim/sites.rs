@@ -59,8 +59,8 @@ fn one_site(busy: &[(u32, i64)], tasks: Vec<PilotTask>) -> SitesConfig {
         queues: vec![QueueConfig {
             procs: 8,
             others: others.collect(),
-            hides_jobs: false,
         }],
+        hides_jobs: false,
         shape: PilotShape {
             cores: 2,
             time: secs(600),
@@ -101,6 +101,7 @@ fn generated(seed: u64) -> SitesConfig {
     };
     SitesConfig {
         queues: vec![queue(seed), queue(seed + 100)],
+        hides_jobs: false,
         shape: PilotShape {
             cores: 4,
             time: secs(3600),
@@ -199,9 +200,7 @@ fn promises_are_kept_as_often_as_stated() {
     for (name, hides_jobs) in [("work", false), ("work", true), ("exponential", false)] {
         let run = |seed| {
             let mut config = generated(seed);
-            for queue in &mut config.queues {
-                queue.hides_jobs = hides_jobs;
-            }
+            config.hides_jobs = hides_jobs;
             run_sites(&config, &policy(name, IDLE))
         };
         let outcomes: Vec<SitesOutcome> = (1..=15).map(run).collect();

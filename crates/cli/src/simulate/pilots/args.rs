@@ -25,6 +25,10 @@ pub(crate) struct PilotsArgs {
     #[arg(long, value_name = "N", value_parser = parse_count::<u32>)]
     pub(super) procs: Option<u32>,
 
+    /// Users see their own jobs alone, as with PrivateData=jobs
+    #[arg(long)]
+    pub(super) hide_jobs: bool,
+
     /// Time from the first job of others to the first task
     #[arg(long, value_name = "SPAN", default_value = "4d", value_parser = span)]
     pub(super) skip: Span,
