@@ -6,7 +6,7 @@ use tollgate_grid_policies::migrate::{
     MigrationParams, MigrationSpec, SiteEstimator, SiteObservation, SiteValuation,
 };
 use tollgate_model::{Instant, Span};
-use tollgate_sites::{CoreSpeed, SiteSettings};
+use tollgate_sites::SiteSettings;
 
 use crate::queue::QueueView;
 
@@ -29,8 +29,6 @@ pub struct MeasuredValue {
 pub struct PilotKind {
     /// The number of cores of a pilot.
     pub cores: u32,
-    /// The speed of a core, relative to that of the other sites; positive.
-    pub speed: f64,
     /// The time limit of a pilot.
     pub life: Span,
     /// The maximum number of pilots that wait or run.
@@ -73,11 +71,10 @@ pub struct SiteMeter {
 }
 
 impl PilotKind {
-    /// Returns the facts of a site whose cores have a speed.
-    pub fn new(settings: &SiteSettings, speed: CoreSpeed) -> Self {
+    /// Returns the facts of a site.
+    pub fn new(settings: &SiteSettings) -> Self {
         Self {
             cores: settings.cores,
-            speed: speed.as_gflops(),
             life: settings.time(),
             at_most: settings.at_most,
             queue_at_most: settings.queue_at_most,
@@ -155,7 +152,7 @@ impl SiteMeter {
         let new = u32::try_from(view.pending.iter().filter(is_new).count()).unwrap_or(u32::MAX);
         let running = view.running.saturating_add(new);
         SiteObservation {
-            flops: f64::from(self.kind.cores) * self.kind.speed,
+            flops: f64::from(self.kind.cores) * view.speed.as_gflops(),
             size: 1.0,
             running,
             pending: proxies.saturating_sub(running),
@@ -175,13 +172,14 @@ impl SiteMeter {
 
 #[cfg(test)]
 mod tests {
+    use tollgate_sites::CoreSpeed;
+
     use super::*;
     use crate::queue::StartedPilot;
 
     fn meter(policy: &str) -> SiteMeter {
         let kind = PilotKind {
             cores: 1,
-            speed: 1.0,
             life: Span::from_secs(100),
             at_most: 10,
             queue_at_most: None,
@@ -196,6 +194,7 @@ mod tests {
             running,
             pending: pending.to_vec(),
             started: waits.iter().map(started).collect(),
+            speed: CoreSpeed::UNMEASURED,
             closed: None,
         }
     }
@@ -231,6 +230,16 @@ mod tests {
         assert_eq!([at(0, 4), at(15, 0), at(59, 0)], [4.0, 4.0, 4.0]);
         // Eq. (4): -4 + 4/2.
         assert_eq!(at(60, 0), -2.0);
+    }
+
+    #[test]
+    fn faster_cores_are_worth_more_from_the_next_look_on() {
+        let mut meter = meter("rate");
+        let seen = view(2, &[10], &[(1, 300), (2, 300)]);
+        assert_eq!(meter.measure(Instant::ZERO, 3, &seen).worth, 0.25);
+        let speed = CoreSpeed::parse("3000").expect("a speed");
+        let probed = QueueView { speed, ..seen };
+        assert_eq!(meter.measure(Instant::ZERO, 3, &probed).worth, 0.75);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The pilots of a site, as its agent sees them.
 
 use tollgate_model::Instant;
-use tollgate_sites::{PilotRecord, SiteControl};
+use tollgate_sites::{CoreSpeed, PilotRecord, SiteControl};
 
 /// A site's queue: its pilots are counted, submitted and cancelled.
 pub trait PilotQueue: Send {
@@ -28,6 +28,8 @@ pub struct QueueView {
     pub pending: Vec<u32>,
     /// The pilots that started, those that ended lately included, in the order of their starts.
     pub started: Vec<StartedPilot>,
+    /// The speed of a core, as the last probe measured it.
+    pub speed: CoreSpeed,
     /// Why the site takes no pilots for now. None if it does.
     pub closed: Option<String>,
 }
@@ -66,6 +68,7 @@ impl QueueView {
                 .into_iter()
                 .map(|(_, number, waited_s)| StartedPilot { number, waited_s })
                 .collect(),
+            speed: site.core_speed(),
             closed: paused.or(stopped),
         }
     }

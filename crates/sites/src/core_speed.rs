@@ -19,6 +19,13 @@ const RUNS: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CoreSpeed(u64);
 
+/// The speed of a core that was never measured.
+impl Default for CoreSpeed {
+    fn default() -> Self {
+        Self::UNMEASURED
+    }
+}
+
 impl CoreSpeed {
     /// The speed of a core that was never measured.
     pub const UNMEASURED: Self = Self(1000);

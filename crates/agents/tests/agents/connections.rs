@@ -16,6 +16,7 @@ use tollgate_agents::{
 };
 use tollgate_client::certificate::TlsCertificate;
 use tollgate_model::Span;
+use tollgate_sites::CoreSpeed;
 
 /// The time in which agents have to do something.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -35,6 +36,7 @@ impl PilotQueue for ReportingQueue {
             running,
             pending: vec![500; (target - running) as usize],
             started: Vec::new(),
+            speed: CoreSpeed::UNMEASURED,
             closed: None,
         })
     }
@@ -162,7 +164,6 @@ impl AgentSession {
 fn run(dir: &Path, queue: ReportingQueue) -> Result<(), AgentError> {
     let kind = PilotKind {
         cores: 1,
-        speed: 1.0,
         life: Span::from_secs(60),
         at_most: 10,
         queue_at_most: None,

@@ -16,6 +16,7 @@ use tollgate_federation::durable::{DurableState, in_flight};
 use tollgate_federation::{Envelope, Membership, SessionTerms, SessionTiming, SiteId, SiteRecord};
 use tollgate_grid_policies::migrate::MigrationSpec;
 use tollgate_model::{Instant, Span};
+use tollgate_sites::CoreSpeed;
 
 const SITES: u32 = 4;
 const PILOTS: u32 = 6;
@@ -126,6 +127,7 @@ impl MemoryQueue {
                 .map(|pilot| now.since(pilot.submitted).as_secs_f64() as u32)
                 .collect(),
             started: self.started.clone(),
+            speed: CoreSpeed::UNMEASURED,
             closed: None,
         })
     }
@@ -198,7 +200,6 @@ impl AgentWorld {
         log.0.borrow_mut().truncate(read.len);
         let kind = PilotKind {
             cores: 1,
-            speed: 1.0,
             life: LIFE,
             at_most: 100,
             queue_at_most: None,

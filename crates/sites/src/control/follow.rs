@@ -55,7 +55,7 @@ impl SiteControl {
 
     /// Returns the speed of a core of the site; 1 GFLOPS if it was never measured.
     pub fn core_speed(&self) -> CoreSpeed {
-        self.state.speed.unwrap_or(CoreSpeed::UNMEASURED)
+        self.state.speed.unwrap_or_default()
     }
 
     /// Ends the pause of the site and forgets its failures: for a user who tries again.

@@ -56,8 +56,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), CliFailure> {
     };
     let settings = SitesFile::read(&file)?.site(agent.site())?.clone();
     let (state, program) = (state_dir()?, opened::program()?);
-    let speed = SiteControl::open(settings.clone(), &state, &program)?.core_speed();
-    let kind = PilotKind::new(&settings, speed);
+    let kind = PilotKind::new(&settings);
     let watched = settings.engine.queue_dialect().is_some();
     let queue = SiteQueue {
         watch: watched.then(|| QueueWatch::of_site(&settings, &state)),
