@@ -3,7 +3,7 @@
 
     busy_sites.py [OPTION..] PROGRAM FOLDER
 
-PROGRAM is the built tollgate; FOLDER gets the clusters, the service and `answer.json`. Each cluster has 3 nodes of 2 processors.
+PROGRAM is the built tollgate; FOLDER gets the clusters, the service, `jobs.json` and `answer.json`. Each cluster has 3 nodes of 2 processors.
 Jobs of another user, of 1 to 2 minutes on 2 processors, come every 50 s on average and find four before them. The tasks sleep for
 2 to 60 s and have deadlines of 3 to 15 minutes; they come in bursts. At most 2 pilots of 2 cores run at each site. Needs root.
 
@@ -234,7 +234,9 @@ def main():
     given = options()
     lab = Lab(given)
     try:
-        found = answer(given, *lab.run(), lab.samples)
+        jobs, sites = lab.run()
+        (lab.folder / "jobs.json").write_text(json.dumps(jobs))
+        found = answer(given, jobs, sites, lab.samples)
     finally:
         lab.end()
     (lab.folder / "answer.json").write_text(json.dumps(found, indent=1) + "\n")

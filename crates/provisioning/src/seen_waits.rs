@@ -65,14 +65,13 @@ impl SeenWaits {
         self.forget();
     }
 
-    /// Returns the waits of the last jobs like a pilot, the latest first: those of its user with as many processors, and those of
-    /// others whose size and time limit are alike. As long as none of these has started, other jobs that are as wide count instead.
-    /// If the queue is busy for a job of `queued`, only jobs count that found it busy.
+    /// Returns the waits of the last jobs like a pilot, the latest first. These are jobs of its user with as many processors, and
+    /// jobs of others whose size and time limit are alike. As long as none of these has started, other jobs that are as wide
+    /// count instead. If the queue is busy for a job of `queued`, only jobs count that found it busy.
     pub fn like(&self, pilot: &SeenPilot<'_>, (queued, now): (Instant, Instant)) -> Vec<PilotWait> {
         // Grid Engine runs a job that names no queue in any.
-        let of_queue = |job: &&SeenWait| {
-            [pilot.queue, &job.queue].contains(&"") || job.queue == pilot.queue
-        };
+        let of_queue =
+            |job: &&SeenWait| [pilot.queue, &job.queue].contains(&"") || job.queue == pilot.queue;
         let jobs: Vec<&SeenWait> = self.jobs.values().filter(of_queue).collect();
         let capacity = capacity(&jobs);
         let is_busy = |at: Instant, procs: u32| {
@@ -275,7 +274,7 @@ mod tests {
             ..job("1", 1, 0, Some(7))
         };
         let seen = seen(vec![ended(unnamed, 8)]);
-        let waits = seen.of_queue("long", 1, (at(100), at(100)));
+        let waits = seen.like(&pilot("long", 1), (at(100), at(100)));
         assert_eq!(secs(&waits), [(7.0, true)]);
     }
 

@@ -9,8 +9,9 @@
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Probability, Span};
 
-/// The probability with which a pilot starts by its expected start.
-const EXPECTED: Probability = Probability::new(0.5).expect("a probability");
+/// The probability with which a pilot starts by its expected start: about that with which `plan` counts on it. By the median,
+/// demand would be met by pilots on which no promise can rest.
+const EXPECTED: Probability = Probability::new(0.8).expect("a probability");
 
 /// The least wait for which tails are extrapolated: an idle queue starts pilots in seconds.
 const SHORTEST: Span = Span::from_secs(10);
@@ -100,8 +101,8 @@ impl PilotWaits {
         !self.steps.is_empty()
     }
 
-    /// Returns the time after which a pilot that has waited for `age` is expected to start: one in two does by then. None if
-    /// nothing is known.
+    /// Returns the time after which a pilot that has waited for `age` is expected to start: four in five do by then. None
+    /// if nothing is known.
     pub fn expected_rest(&self, age: Span) -> Option<Span> {
         self.rest(EXPECTED, age)
     }

@@ -41,7 +41,7 @@ pub(crate) struct SiteExplanation {
     queue_at_most: Option<u32>,
     /// Time in which a pilot can run tasks.
     usable_s: f64,
-    /// Time within which a pilot that is submitted now starts with a probability of one half; none if none has waited yet.
+    /// Time within which a pilot that is submitted now starts with a probability of .8; none if none has waited yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_wait_s: Option<f64>,
     /// Number of waits of jobs of all users from which a forest states the waits of pilots; none if the last jobs or the pilots
@@ -76,7 +76,7 @@ struct ShapeView {
     cores: u32,
     /// Longest time of a pilot.
     time_s: f64,
-    /// Time within which a pilot that is submitted now starts with a probability of one half; none if none has waited yet.
+    /// Time within which a pilot that is submitted now starts with a probability of .8; none if none has waited yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_wait_s: Option<f64>,
 }
@@ -210,12 +210,12 @@ impl SiteExplanation {
             let joining = format::format_span(self.joining_s);
             writeln!(
                 out,
-                "  a new one starts within {wait} one time in two, and joins {joining} later"
+                "  a new one starts within {wait} four times in five, and joins {joining} later"
             )?;
         }
         let basis = match (self.forest_waits, self.sees_all_jobs) {
             (Some(waits), _) => format!("a forest of {waits} waits of all users' jobs"),
-            (None, true) => "the last jobs of all users that are as wide".to_owned(),
+            (None, true) => "the last jobs of all users that are like a pilot".to_owned(),
             (None, false) => "the pilots of this site alone".to_owned(),
         };
         writeln!(out, "  waits     known from {basis}")?;
@@ -223,7 +223,7 @@ impl SiteExplanation {
             let time = format::format_span(shape.time_s);
             let cores = pluralise(shape.cores as usize, "core");
             let wait = match shape.expected_wait_s.map(format::format_span) {
-                Some(wait) => format!("starts within {wait} one time in two"),
+                Some(wait) => format!("starts within {wait} four times in five"),
                 None => "none has waited yet".to_owned(),
             };
             writeln!(
