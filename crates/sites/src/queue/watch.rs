@@ -8,7 +8,7 @@ use std::time::{Duration, Instant as MonotonicInstant};
 use tollgate_batch::EngineKind;
 use tollgate_beside::{QueueObservation, QueueSight, SeenJobKey, SeenPhase};
 use tollgate_model::Span;
-use tollgate_provisioning::{PilotQuestions, QueueOutlook, SeenWaits};
+use tollgate_provisioning::{PilotQuestions, PilotShape, QueueOutlook, SeenWaits};
 
 use super::answer_pace::AnswerPace;
 use super::follower_store::{FollowerStore, FollowerWriter};
@@ -233,7 +233,7 @@ impl Watcher {
                 let mut questions = questions.clone();
                 live.user().clone_into(&mut questions.user);
                 // A pilot that waits tells the queue of pilots that name none: a site may move them to another one.
-                let is_seen = |(key, _): &(SeenJobKey, u32)| seen.queue_of(key).is_some();
+                let is_seen = |(key, _): &(SeenJobKey, PilotShape)| seen.queue_of(key).is_some();
                 if questions.queue.is_empty() && !questions.pending.iter().any(is_seen) {
                     questions.queue = live.default_queue().unwrap_or_default().to_owned();
                 }
