@@ -119,12 +119,12 @@ fn no_pilot_is_expected_that_waits_for_a_limit_of_its_user() {
 #[test]
 fn queue_is_not_busy_with_jobs_that_wait_for_a_limit_of_their_user() {
     let (engine, _) = engine("none");
-    // Five jobs waited for each other, twenty later ones started at once, and all have ended.
+    // Two jobs waited for each other, twenty later ones started at once, and all have ended.
     let over = |id, (submitted, started, ended): (u32, u32, u32)| {
         let line = job(id, "COMPLETED", submitted, Some(started));
         line.replace("N/A", &format!("2026-01-15T11:{ended:02}:00"))
     };
-    let early = (0..5).map(|nth| over(u64::from(nth), (nth, nth + 5, 15)));
+    let early = (0..2).map(|nth| over(u64::from(nth), (nth, nth + 5, 15)));
     let late = (0..20).map(|nth| over(100 + u64::from(nth), (nth + 20, nth + 20, nth + 21)));
     let array = (0..300).map(|nth| job(200 + nth, "PENDING", 45, None));
     let array = array.map(|line| line.replace("|None|", "|JobArrayTaskLimit|"));
