@@ -19,7 +19,7 @@ use crate::shell::EngineShell;
 
 /// The directory of what is learned, in that of the site.
 const DIR: &str = "queue";
-/// The shortest pause between two looks while no pilot is awaited and no work waits.
+/// The shortest pause between two looks while no pilot is awaited, no work waits, and it is known how long a new pilot waits.
 const IDLE_PAUSE: Duration = Duration::from_secs(300);
 
 /// The queue of a site, followed until this is dropped. Nothing is asked before the first question.
@@ -49,6 +49,8 @@ struct WatchBoard {
     questions: Option<PilotQuestions>,
     /// Whether pilots are awaited, or work waits.
     is_urgent: bool,
+    /// Whether a look has not shown yet how long a new pilot waits.
+    is_unknown: bool,
     is_over: bool,
     outlook: Option<(MonotonicInstant, QueueOutlook)>,
     notes: Vec<String>,
@@ -120,7 +122,7 @@ impl WatchShared {
         let began = MonotonicInstant::now();
         let mut board = self.lock();
         loop {
-            let pause = match board.is_urgent {
+            let pause = match board.is_urgent || board.is_unknown {
                 true => shortest,
                 false => shortest.max(IDLE_PAUSE),
             };
@@ -237,9 +239,14 @@ impl Watcher {
                 if questions.queue.is_empty() && !questions.pending.iter().any(is_seen) {
                     questions.queue = live.default_queue().unwrap_or_default().to_owned();
                 }
-                QueueOutlook::new(rounds.follower(), seen, &questions, round.observation.at)
+                let at = round.observation.at;
+                let outlook = QueueOutlook::new(rounds.follower(), seen, &questions, at);
+                (outlook, questions.shapes)
             });
-        board.outlook = outlook.map(|outlook| (MonotonicInstant::now(), outlook));
+        board.is_unknown = outlook.as_ref().is_some_and(|(outlook, shapes)| {
+            shapes.iter().any(|shape| outlook.of_new(*shape).is_none())
+        });
+        board.outlook = outlook.map(|(outlook, _)| (MonotonicInstant::now(), outlook));
     }
 
     /// Leaves a note for the log of the site, once.

@@ -98,6 +98,26 @@ fn pilots_are_expected_before_any_has_started() {
 }
 
 #[test]
+fn queue_of_which_nothing_is_known_is_looked_at_without_work() {
+    let (engine, others) = engine("none");
+    engine.set_file("queue", &job(1, "PENDING", 58, None));
+    let watch = watch(&engine);
+    let mut site = engine.site_with(|settings| settings.cores = 4);
+    let wait = |site: &SiteControl| site.supply(&nowhere).shapes[0].expected_wait;
+    for is_known in [false, true] {
+        let holds =
+            |site: &SiteControl| site.state().outlook.is_some() && wait(site).is_some() == is_known;
+        let is_answered = (0..MAX_QUESTIONS).any(|_| {
+            site.consult(&watch, false).expect("a writable directory");
+            thread::sleep(PAUSE);
+            holds(&site)
+        });
+        assert!(is_answered, "known: {is_known}");
+        engine.set_file("queue", &others);
+    }
+}
+
+#[test]
 fn no_pilot_is_expected_that_waits_for_a_limit_of_its_user() {
     let (engine, others) = engine("none");
     let watch = watch(&engine);
