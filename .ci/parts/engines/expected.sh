@@ -49,6 +49,8 @@ others() {
 }
 
 could_come() { tollgate nodes | grep "$1: 1 more pilot of 2 cores .* could be submitted: there by"; }
+# While few jobs have started, little is promised.
+is_promised() { tollgate submit --deadline 9m --otherwise reject --estimate 5s --output none -- sleep 1 | tee "$folder/promise"; }
 is_expected() { tollgate nodes | grep -E '^(near|far)\.1: expected, 2 cores .* 1 case of 2, by .* 9 of 10'; }
 # Its own job is one of those that were asked about.
 is_in_outlook() { grep -A 1 '"pending": {$' "$folder"/home/.local/state/tollgate-sites/*/pilots.json | grep -E '"[0-9]+(\.0)?": \['; }
@@ -78,14 +80,16 @@ run() {
   waits_for "no pilot could come far" could_come far
   could_come far
   tollgate explain site far | grep 'the last jobs of all users'
-  tollgate submit --deadline 9m --estimate 5s --output none -- sleep 1 | tee "$folder/promise"
+  waits_for "nothing is promised" is_promised
+  local job
+  job=$(sed -n 's/^job \([0-9]*\): accepted.*/\1/p' "$folder/promise")
   grep 'counts on pilots that are not there yet' "$folder/promise"
   waits_for "no pilot that waits is expected" is_expected
   tollgate site status "$(is_expected | cut -d. -f1)" | tee "$folder/status"
   grep -q 'starts (9 in 10)' "$folder/status"
   waits_for "the job of the pilot is not found in the queue" is_in_outlook
-  tollgate wait 1
-  tollgate explain 1 | grep 'promise kept'
+  tollgate wait "$job"
+  tollgate explain "$job" | grep 'promise kept'
   tollgate jobs --all --columns id,promise,counts_on_expected_hosts
 }
 

@@ -49,8 +49,8 @@ struct WatchBoard {
     questions: Option<PilotQuestions>,
     /// Whether pilots are awaited, or work waits.
     is_urgent: bool,
-    /// Whether a look has not shown yet how long a new pilot waits.
-    is_unknown: bool,
+    /// The number of the last looks that have not shown how long a new pilot waits.
+    n_unknown: u32,
     is_over: bool,
     outlook: Option<(MonotonicInstant, QueueOutlook)>,
     notes: Vec<String>,
@@ -122,10 +122,12 @@ impl WatchShared {
         let began = MonotonicInstant::now();
         let mut board = self.lock();
         loop {
-            let pause = match board.is_urgent || board.is_unknown {
-                true => shortest,
-                false => shortest.max(IDLE_PAUSE),
+            let idle = match (board.is_urgent, board.n_unknown) {
+                (true, _) => shortest,
+                (false, 0) => IDLE_PAUSE,
+                (false, n) => shortest.saturating_mul(1 << n.min(10)).min(IDLE_PAUSE),
             };
+            let pause = shortest.max(idle);
             let left = pause.saturating_sub(began.elapsed());
             if board.is_over || left.is_zero() {
                 return !board.is_over;
@@ -243,9 +245,10 @@ impl Watcher {
                 let outlook = QueueOutlook::new(rounds.follower(), seen, &questions, at);
                 (outlook, questions.shapes)
             });
-        board.is_unknown = outlook.as_ref().is_some_and(|(outlook, shapes)| {
+        let is_unknown = outlook.as_ref().is_some_and(|(outlook, shapes)| {
             shapes.iter().any(|shape| outlook.of_new(*shape).is_none())
         });
+        board.n_unknown = if is_unknown { board.n_unknown + 1 } else { 0 };
         board.outlook = outlook.map(|(outlook, _)| (MonotonicInstant::now(), outlook));
     }
 
