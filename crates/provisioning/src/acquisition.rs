@@ -192,6 +192,7 @@ mod tests {
             tasks,
             at_once: tasks,
             deadline: None,
+            is_promised: true,
         };
         PendingWork {
             waiting: vec![group],

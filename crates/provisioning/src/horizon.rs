@@ -53,10 +53,7 @@ impl WorkHorizons {
     pub(crate) fn new(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Self {
         let longest = sites.iter().map(SiteSupply::latest_use).max();
         let longest = longest.unwrap_or(Span::ZERO);
-        let due = |group: &TaskGroup| {
-            let within = group.deadline?.since(now);
-            (group.run_time <= within).then_some(within)
-        };
+        let due = |group: &TaskGroup| group.due_within(now);
         let mut startable: Vec<TaskGroup> = work.waiting.clone();
         startable.retain(TaskGroup::is_startable);
         startable.sort_by(hardest_first);

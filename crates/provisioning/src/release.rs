@@ -115,6 +115,7 @@ mod tests {
             tasks: 1,
             at_once: 1,
             deadline: None,
+            is_promised: true,
         }]
     }
 

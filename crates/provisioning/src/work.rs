@@ -18,6 +18,9 @@ pub struct TaskGroup {
     pub at_once: u32,
     /// The deadline of each task. None if there is no deadline.
     pub deadline: Option<Instant>,
+    /// Whether the deadline is promised on the cores that are there. Else it has no promise yet, or one that counts on pilots
+    /// to come.
+    pub is_promised: bool,
 }
 
 /// The unfinished work of a service.
@@ -35,6 +38,19 @@ pub struct PendingWork {
 }
 
 impl TaskGroup {
+    /// Returns the time within which the tasks are to be done. None without a deadline, or if they cannot meet it any more. It is half of
+    /// the time left, but at least the run time, as long as no promise rests on the cores that are there: pilots that just
+    /// suffice on average are too few for a promise.
+    pub(crate) fn due_within(&self, now: Instant) -> Option<Span> {
+        let within = self.deadline?.since(now);
+        let half = Span::from_micros(within.as_micros() / 2);
+        let counted = match self.is_promised {
+            true => within,
+            false => half.max(self.run_time),
+        };
+        (self.run_time <= within).then_some(counted)
+    }
+
     pub(crate) fn is_startable(&self) -> bool {
         self.tasks > 0 && self.at_once > 0
     }

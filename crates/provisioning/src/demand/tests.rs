@@ -78,6 +78,7 @@ fn tasks(count: u32, cores: u32, run_s: i64) -> TaskGroup {
         tasks: count,
         at_once: count,
         deadline: None,
+        is_promised: true,
     }
 }
 

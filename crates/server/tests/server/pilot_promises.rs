@@ -201,6 +201,7 @@ impl PilotLab {
             tasks: 1,
             at_once: 1,
             deadline: Some(job.due),
+            is_promised: job.promise.is_some_and(|(_, on_expected)| !on_expected),
         });
         let work = PendingWork {
             waiting: tasks.collect(),

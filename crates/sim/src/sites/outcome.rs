@@ -9,6 +9,8 @@ pub(super) struct TaskRecord {
     pub(super) due: Option<Instant>,
     /// The instant of the promise. None if nothing was promised.
     pub(super) promised: Option<Instant>,
+    /// Whether the promise counts on pilots that had not come.
+    pub(super) on_expected: bool,
     /// The probability that was stated with the promise.
     pub(super) stated: f64,
     pub(super) finished: Option<Instant>,
@@ -67,6 +69,7 @@ impl TaskRecord {
             submitted,
             due,
             promised: None,
+            on_expected: false,
             stated: 0.0,
             finished: None,
             ran: Span::ZERO,

@@ -225,7 +225,7 @@ impl UserService {
     pub(super) fn pending_work(&self, now: Instant) -> PendingWork {
         let view = self.simulation.gate().view(now);
         let mut work = PendingWork::default();
-        for (_, job) in view.jobs() {
+        for (id, job) in view.jobs() {
             let past = job.start.map_or(Span::ZERO, |start| now.since(start));
             let group = TaskGroup {
                 cores: job.spec.procs,
@@ -233,6 +233,7 @@ impl UserService {
                 tasks: 1,
                 at_once: 1,
                 deadline: job.spec.due(),
+                is_promised: self.is_promised(id),
             };
             match job.phase {
                 JobPhase::Queued => work.waiting.push(group),
@@ -241,6 +242,13 @@ impl UserService {
             }
         }
         work
+    }
+
+    /// Returns whether a task has a promise that rests on pilots that have joined.
+    fn is_promised(&self, job: JobId) -> bool {
+        let task = self.tasks.get(&job);
+        let record = task.and_then(|(place, _)| self.records.get(*place));
+        record.is_some_and(|record| record.promised.is_some() && !record.on_expected)
     }
 
     /// Returns whether a task with a deadline waits and no pilot has joined.
@@ -322,10 +330,12 @@ impl UserService {
         };
         let runs = gate.possible_runs(now, OutlookSubject::Existing(&[job]), None);
         let stated = runs.map(|runs| quotable(runs.ended_at(None).probability_by(due)));
+        let admission = gate.view(now).job(job).accepted;
         let place = self.tasks[&job].0;
         let record = &mut self.records[place];
         if record.promised.is_none() {
             record.promised = Some(now);
+            record.on_expected = admission.is_some_and(|admission| admission.on_expected);
             record.stated = stated.map_or(0.0, |stated| stated.as_f64());
         }
     }

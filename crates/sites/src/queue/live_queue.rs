@@ -39,8 +39,6 @@ pub struct LiveQueue {
     settings: QueueSettings,
     /// The name of this user on the host of the commands.
     user: String,
-    /// The queue of jobs that name none. None if such jobs are listed without a queue, or it is not known.
-    default_queue: Option<String>,
     /// By how much the engine's clock is ahead of that of this host.
     ahead: Span,
     /// The instant of the last comparison of clocks, by the clock of this host and by one that is never set.
@@ -72,17 +70,12 @@ impl LiveQueue {
             true => remote_name(&shell)?,
             false => own_name(),
         };
-        let default_queue = dialect.default_queue().and_then(|command| {
-            let answer = shell.run(&command).ok()?;
-            dialect.parse_default_queue(&answer)
-        });
         let mut live = Self {
             kind,
             dialect,
             shell,
             settings,
             user,
-            default_queue,
             ahead: Span::ZERO,
             compared_at: (now(), MonotonicInstant::now()),
         };
@@ -110,9 +103,10 @@ impl LiveQueue {
         self.ahead
     }
 
-    /// Returns the queue of jobs that name none. None if such jobs are listed without a queue, or it is not known.
-    pub fn default_queue(&self) -> Option<&str> {
-        self.default_queue.as_deref()
+    /// Asks for the queue of jobs that name none. None if such jobs are listed without a queue, or it is not known.
+    pub fn query_default_queue(&self) -> Option<String> {
+        let answer = self.shell.run(&self.dialect.default_queue()?).ok()?;
+        self.dialect.parse_default_queue(&answer)
     }
 
     /// Compares the clocks again after an hour, and after that of this host was set. Returns whether it did.

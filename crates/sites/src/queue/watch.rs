@@ -74,6 +74,7 @@ impl QueueWatch {
             shell,
             store: FollowerStore::new(dir),
             pace: AnswerPace::new(every),
+            default_queue: None,
             last_note: String::new(),
         };
         thread::spawn(move || watcher.run());
@@ -145,6 +146,8 @@ struct Watcher {
     shell: EngineShell,
     store: FollowerStore,
     pace: AnswerPace,
+    /// The queue of jobs that name none, if it is known.
+    default_queue: Option<String>,
     last_note: String,
 }
 
@@ -160,7 +163,10 @@ impl Watcher {
         loop {
             match live.take() {
                 None => match LiveQueue::open(self.kind, self.shell.clone()) {
-                    Ok(opened) => live = Some(opened),
+                    Ok(opened) => {
+                        self.default_queue = opened.query_default_queue();
+                        live = Some(opened);
+                    }
                     Err(error) => {
                         self.note(format!("the queue is not followed: {error}"));
                         self.pace.failed();
@@ -239,7 +245,7 @@ impl Watcher {
                 // A pilot that waits tells the queue of pilots that name none: a site may move them to another one.
                 let is_seen = |(key, _): &(SeenJobKey, PilotShape)| seen.queue_of(key).is_some();
                 if questions.queue.is_empty() && !questions.pending.iter().any(is_seen) {
-                    questions.queue = live.default_queue().unwrap_or_default().to_owned();
+                    questions.queue = self.default_queue.clone().unwrap_or_default();
                 }
                 let at = round.observation.at;
                 let outlook = QueueOutlook::new(rounds.follower(), seen, &questions, at);

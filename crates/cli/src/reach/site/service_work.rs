@@ -129,6 +129,7 @@ impl ServiceWork {
                 tasks,
                 at_once: tasks,
                 deadline: None,
+                is_promised: false,
             })
         });
         Ok(work)
@@ -281,6 +282,7 @@ fn group(job: &JobDetails, tasks: u32, at_once: u32, past: Span) -> TaskGroup {
         tasks,
         at_once,
         deadline: job.deadline_at.as_ref().and_then(|at| parse_iso(at).ok()),
+        is_promised: job.promised_at.is_some() && !job.counts_on_expected_hosts,
     }
 }
 
