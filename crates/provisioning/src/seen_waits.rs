@@ -8,6 +8,8 @@ use tollgate_model::{Instant, Span};
 use crate::shape::PilotShape;
 use crate::waits::{N_LAST, PilotWait};
 
+/// The longest time that schedulers need to start a job for which processors are free: Slurm tries all jobs once a minute.
+const SCHEDULING: Span = Span::from_secs(60);
 /// The number of ended jobs that are kept.
 const KEPT: usize = 300;
 
@@ -82,7 +84,8 @@ impl SeenWaits {
         let is_wide = |job: &&SeenWait| job.procs >= pilot.shape.cores;
         let mut wide: Vec<&SeenWait> = jobs.iter().copied().filter(is_wide).collect();
         wide.sort_by_key(|job| std::cmp::Reverse(job.queued));
-        let counts = |job: &&SeenWait| counts_all || is_busy(job.queued, job.procs);
+        let counts =
+            |job: &&SeenWait| counts_all || job.was_delayed(now) || is_busy(job.queued, job.procs);
         let alike = wide.iter().filter(|job| job.is_like(pilot) && counts(job));
         let alike: Vec<&SeenWait> = alike.copied().take(N_LAST).collect();
         let counted = match alike.iter().any(|job| job.started.is_some()) {
@@ -157,6 +160,11 @@ impl SeenWait {
             limit <= time.saturating_mul(ALIKE) && time <= limit.saturating_mul(ALIKE)
         });
         i64::from(self.procs) <= ALIKE * i64::from(cores) && is_as_long
+    }
+
+    /// Returns whether the job waited for longer than schedulers need: it found the queue busy, if only with jobs of the same instant.
+    fn was_delayed(&self, now: Instant) -> bool {
+        self.left.unwrap_or(now).since(self.queued) > SCHEDULING
     }
 
     /// Returns whether the job waited just before an instant, and still does.
@@ -298,6 +306,29 @@ mod tests {
         let of = |queued| secs(&seen.like(&pilot("main", 1), (at(queued), at(100))));
         assert_eq!(of(100), [(20.0, true), (40.0, true), (0.0, true)]);
         assert_eq!(of(70), [(20.0, true), (40.0, true)]);
+    }
+
+    #[test]
+    fn job_that_waited_found_a_busy_queue_among_those_submitted_with_it() {
+        // Four tasks of an array run at once, for two minutes each; the first ones started within seconds.
+        let tasks = (0..20).map(|nth| {
+            let started = Some(3 + 120 * (nth / 4)).filter(|started| *started < 300);
+            let task = job(&nth.to_string(), 1, 0, started);
+            match started {
+                Some(started) if started < 180 => ended(task, started + 120),
+                Some(_) | None => task,
+            }
+        });
+        let seen = seen(tasks.collect());
+        let waits = secs(&seen.like(&pilot("main", 1), (at(300), at(300))));
+        let started = waits.iter().filter(|(_, has_started)| *has_started);
+        let mut started: Vec<f64> = started.map(|(waited, _)| *waited).collect();
+        started.sort_by(f64::total_cmp);
+        assert_eq!(
+            started,
+            [123.0, 123.0, 123.0, 123.0, 243.0, 243.0, 243.0, 243.0]
+        );
+        assert_eq!(waits.len(), 16);
     }
 
     #[test]
