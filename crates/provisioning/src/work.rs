@@ -38,9 +38,10 @@ pub struct PendingWork {
 }
 
 impl TaskGroup {
-    /// Returns the time within which the tasks are to be done. None without a deadline, or if they cannot meet it any more. It is half of
-    /// the time left, but at least the run time, as long as no promise rests on the cores that are there: pilots that just
-    /// suffice on average are too few for a promise.
+    /// Returns the time within which the tasks are to be done. None without a deadline, or if they cannot meet it any more.
+    ///
+    /// It is half of the time left, and at least the run time, as long as no promise rests on the cores that are there. Pilots
+    /// that just suffice on average are too few for a promise.
     pub(crate) fn due_within(&self, now: Instant) -> Option<Span> {
         let within = self.deadline?.since(now);
         let half = Span::from_micros(within.as_micros() / 2);

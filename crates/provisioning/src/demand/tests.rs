@@ -250,6 +250,21 @@ fn pilots_take_work_from_their_expected_start_on() {
 }
 
 #[test]
+fn work_without_a_promise_is_due_in_half_its_time() {
+    let unsure = |group: TaskGroup| TaskGroup {
+        is_promised: false,
+        ..group
+    };
+    let needs =
+        |group: TaskGroup, count: u32| check(&waiting(&[group]), &[site(1, 3600)], &[count]);
+    needs(due(tasks(10, 1, 60), 240), 3);
+    needs(unsure(due(tasks(10, 1, 60), 240)), 5);
+    // A task needs its run time, whatever half of the time is.
+    needs(unsure(due(tasks(10, 1, 60), 61)), 10);
+    needs(unsure(tasks(10, 1, 60)), 1);
+}
+
+#[test]
 fn pilots_that_join_slowly_take_less_work_and_later() {
     let slow = |joining_s| SiteSupply {
         joining: Span::from_secs(joining_s),
