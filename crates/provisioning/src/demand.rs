@@ -168,11 +168,14 @@ impl fmt::Display for DemandReason {
 /// First the pilots that run take what they can, then those that wait where they are. New ones at the sites
 /// follow in the order of their expected wait, the shortest first; ties by their order in `sites`. A site without
 /// any wait so far counts as one without delay. A pilot takes work from its expected start on, so that work which is due
-/// before is for others. Some work may be due before any pilot is expected. For it each site wants pilots as if it was the only
-/// one and they came at once. A place in a queue costs nothing, and some come sooner than expected. A pilot that waits is
-/// wanted no more if neither the work nor the site's base needs it, at the site with the longest wait first. The last one stays while a task waits that it could run. If all pilots that run
-/// end before another one would start, one is wanted in their place while tasks wait. Idle pilots are released by the rule of
-/// [`SiteSupply::released`].
+/// before is for others.
+///
+/// Some work may be due before any pilot is expected. For it each site wants pilots as if it was the only one and they came
+/// at once. A place in a queue costs nothing, and some come sooner than expected.
+///
+/// A pilot that waits is wanted no more if neither the work nor the site's base needs it, at the site with the longest
+/// wait first. The last one stays while a task waits that it could run. If all pilots that run end before another one would
+/// start, one is wanted in their place while tasks wait. Idle pilots are released by the rule of [`SiteSupply::released`].
 pub fn pilot_demand(work: &PendingWork, sites: &[SiteSupply], now: Instant) -> Vec<SiteDemand> {
     let mut order: Vec<usize> = (0..sites.len())
         .filter(|&at| !sites[at].is_paused)

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant as MonotonicInstant};
 
 use tollgate_batch::EngineKind;
-use tollgate_beside::{QueueObservation, QueueSight, SeenJobKey, SeenPhase};
+use tollgate_beside::{QueueFollower, QueueObservation, QueueSight, SeenJobKey, SeenPhase};
 use tollgate_model::Span;
 use tollgate_provisioning::{PilotQuestions, PilotShape, QueueOutlook, SeenWaits};
 
@@ -161,18 +161,8 @@ impl Watcher {
         let mut seen = SeenWaits::default();
         let mut live = None;
         loop {
-            match live.take() {
-                None => match LiveQueue::open(self.kind, self.shell.clone()) {
-                    Ok(opened) => {
-                        self.default_queue = opened.query_default_queue();
-                        live = Some(opened);
-                    }
-                    Err(error) => {
-                        self.note(format!("the queue is not followed: {error}"));
-                        self.pace.failed();
-                    }
-                },
-                known @ Some(_) => live = known,
+            if live.is_none() {
+                live = self.open();
             }
             if let Some(live) = &mut live {
                 live.follow_clocks();
@@ -184,8 +174,23 @@ impl Watcher {
         }
     }
 
+    /// Finds the queue. None if its engine does not answer.
+    fn open(&mut self) -> Option<LiveQueue> {
+        match LiveQueue::open(self.kind, self.shell.clone()) {
+            Ok(live) => {
+                self.default_queue = live.query_default_queue();
+                Some(live)
+            }
+            Err(error) => {
+                self.note(format!("the queue is not followed: {error}"));
+                self.pace.failed();
+                None
+            }
+        }
+    }
+
     /// Reads what is known already. Damaged knowledge is learned anew.
-    fn stored(&mut self) -> (tollgate_beside::QueueFollower, Option<FollowerWriter>) {
+    fn stored(&mut self) -> (QueueFollower, Option<FollowerWriter>) {
         let stored = self.store.read().unwrap_or_else(|error| {
             self.note(format!("the queue is learned anew: {error}"));
             None
