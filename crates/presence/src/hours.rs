@@ -91,7 +91,9 @@ impl WeeklyHours {
             false => day.tomorrow().ok()?,
         };
         let at = |day: Date, time| zone.to_timestamp(day.to_datetime(time)).ok();
-        Some((at(day, self.from)?, at(last_day, self.to)?))
+        let (from, to) = (at(day, self.from)?, at(last_day, self.to)?);
+        // Hours that the clock skips when summer time begins are none.
+        (from < to).then_some((from, to))
     }
 }
 
@@ -220,6 +222,18 @@ mod tests {
             let span = at(morning, &zone).duration_since(at(evening, &zone));
             assert_eq!(span.as_hours(), length);
         }
+    }
+
+    #[test]
+    fn hours_that_the_clock_skips_are_none() {
+        let (zone, hours) = (zone(), hours("sun 2:00-3:00"));
+        // Summer time begins on 29 March 2026.
+        let phase = hours.phase(at("2026-03-28T12:00", &zone), &zone);
+        let until = at("2026-04-05T02:00", &zone);
+        assert!(
+            matches!(phase, HoursPhase::Closed { until: found } if found == until),
+            "{phase:?}"
+        );
     }
 
     #[test]
