@@ -41,7 +41,7 @@ pub(crate) struct SiteExplanation {
     queue_at_most: Option<u32>,
     /// Time in which a pilot can run tasks.
     usable_s: f64,
-    /// Time within which a pilot that is submitted now starts with a probability of .8; none if none has waited yet.
+    /// Time within which a pilot that is submitted now starts with a probability of .8; none if nothing is known of its queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_wait_s: Option<f64>,
     /// Number of waits of jobs of all users from which a forest states the waits of pilots; none if the last jobs or the pilots
@@ -76,7 +76,7 @@ struct ShapeView {
     cores: u32,
     /// Longest time of a pilot.
     time_s: f64,
-    /// Time within which a pilot that is submitted now starts with a probability of .8; none if none has waited yet.
+    /// Time within which a pilot that is submitted now starts with a probability of .8; none if nothing is known of its queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_wait_s: Option<f64>,
 }
@@ -152,7 +152,11 @@ pub(crate) fn explain(
     for ((site, (_, supply)), demand) in chosen {
         let plan = site.follow_plan(demand);
         let instant = Instant::from_micros(now.timestamp().as_microsecond());
+        // Where the jobs of others say nothing about such pilots, the waits are those of the site's own.
+        let first = supply.shapes.first().map(|kind| kind.shape);
         let outlook = site.state().valid_outlook(instant);
+        let outlook =
+            outlook.filter(|found| first.is_some_and(|of| found.outlook.of_new(of).is_some()));
         let explanation = SiteExplanation {
             submit: plan.submit,
             cancel: plan.cancel.len(),
@@ -224,7 +228,7 @@ impl SiteExplanation {
             let cores = pluralise(shape.cores as usize, "core");
             let wait = match shape.expected_wait_s.map(format::format_span) {
                 Some(wait) => format!("starts within {wait} four times in five"),
-                None => "none has waited yet".to_owned(),
+                None => "nothing is known of its wait".to_owned(),
             };
             writeln!(
                 out,
